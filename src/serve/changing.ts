@@ -1,5 +1,6 @@
 /** The routes that change something. For the caller, a session of another tenant does not exist. */
-import type { Json } from "../base/json.ts";
+import { createHash } from "node:crypto";
+import { defined, stableStringify, type Json } from "../base/json.ts";
 import type { Role } from "../client/index.ts";
 import type { StoredRecord } from "../store/journal.ts";
 import { takenMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
@@ -10,10 +11,11 @@ import { own, toRow } from "./reading.ts";
 import type { Service } from "./service.ts";
 import { issueToken } from "./tenants.ts";
 
-export async function createSession({ principal, body, request }: Asked, service: Service): Promise<Reply> {
+export async function createSession(asked: Asked, service: Service): Promise<Reply> {
+  const { principal, body } = asked;
   const { store, limits, random } = service;
   const { tenant } = principal;
-  const key = idempotencyKey(request.headers["idempotency-key"]);
+  const { key, request } = readKey(asked);
   const { sessions } = await limits(tenant);
   if (sessions < Infinity && (await service.countSessions(tenant)) >= sessions)
     throw service.tooMany(
@@ -35,6 +37,7 @@ export async function createSession({ principal, body, request }: Asked, service
       settings: settings.settings,
     },
     key,
+    request,
   );
   if (isNew) service.audit(principal, "session.created", { session: id });
   return { status: 201, json: toRow(session), headers: { location: `/v1/sessions/${session.id}` } };
@@ -50,7 +53,7 @@ export async function removeSession(asked: Asked, service: Service): Promise<Rep
 
 export async function postMessage(asked: Asked, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
-  const { principal, body, request } = asked;
+  const { principal, body } = asked;
   await service.takeRate(principal, "messages");
   await service.checkBudget(principal);
   if (session.status === "faulty" || session.status === "ended")
@@ -58,12 +61,12 @@ export async function postMessage(asked: Asked, service: Service): Promise<Reply
   const words = String(body["text"]);
   const images = Array.isArray(body["attachments"]) ? body["attachments"] : [];
   if (words.trim() === "" && images.length === 0) throw new Problem(400, "empty", "The message is empty.");
-  const key = idempotencyKey(request.headers["idempotency-key"]);
+  const { key, request } = readKey(asked);
   const content: Json = [...(words === "" ? [] : [{ type: "text", text: words }]), ...images];
   const { mail, isNew } = await service.post(session, {
     kind: "message",
     body: { content, mode: body["mode"] ?? "queue", from: principal.name },
-    ...(key === undefined ? {} : { key: `message ${key}` }),
+    ...(key === undefined ? {} : defined({ key: `message ${key}`, request })),
   });
   if (isNew) service.audit(principal, "message", { session: session.id, message: mail.id });
   return { status: 202, json: { n: mail.id } };
@@ -199,9 +202,12 @@ async function ownServed(asked: Asked, service: Service): Promise<StoredSession>
   return session;
 }
 
-function idempotencyKey(given: string | string[] | undefined): string | undefined {
-  if (given === undefined || given === "") return undefined;
-  if (typeof given !== "string" || given.length > 200)
+/** The Idempotency-Key of a request, and the hash by which the store knows the same request again. */
+function readKey({ request, body }: Asked): { readonly key?: string; readonly request?: string } {
+  const key = request.headers["idempotency-key"];
+  if (key === undefined || key === "") return {};
+  if (typeof key !== "string" || key.length > 200)
     throw new Problem(400, "invalid", "An Idempotency-Key has at most 200 characters.");
-  return given;
+  const words = stableStringify([request.method, request.url, body]);
+  return { key, request: createHash("sha256").update(words).digest("hex") };
 }

@@ -23,7 +23,7 @@ export { createLimitFile } from "./limits.ts";
 export type { LimitStore, TenantLimits } from "./limits.ts";
 export { createFileStore } from "../store/file-store.ts";
 export type { FileStoreOptions } from "../store/file-store.ts";
-export { Fenced, Unavailable } from "../store/session-store.ts";
+export { Fenced, KeyReused, Unavailable } from "../store/session-store.ts";
 export type {
   Mail,
   NewMail,

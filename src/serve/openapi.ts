@@ -35,7 +35,7 @@ function toOperation(route: Route): JsonObject {
   const header = route.isStream
     ? [parameter("Last-Event-ID", "header", false, text)]
     : route.isRepeatable
-      ? [parameter("Idempotency-Key", "header", false, short)]
+      ? [{ ...parameter("Idempotency-Key", "header", false, short), description: keyWords }]
       : [];
   const type = route.isStream ? "text/event-stream" : "application/json";
   const content = { [type]: route.answer === undefined ? {} : { schema: route.answer } };
@@ -54,11 +54,19 @@ function toOperation(route: Route): JsonObject {
           { description, ...(status === "204" ? {} : { content }) },
         ]),
       ),
-      default: {
-        description: "a problem, in words",
-        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-      },
+      ...(route.isRepeatable ? { 422: problem("the Idempotency-Key was used for another request") } : {}),
+      default: problem("a problem, in words"),
     },
+  };
+}
+
+const keyWords =
+  "The same key with the same body is the same request, and gets the first one's result. With another body it is refused (422).";
+
+function problem(description: string): JsonObject {
+  return {
+    description,
+    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
   };
 }
 

@@ -1,5 +1,5 @@
 import { TooLarge, Unreadable } from "../http/read-body.ts";
-import { Unavailable } from "../store/session-store.ts";
+import { KeyReused, Unavailable } from "../store/session-store.ts";
 
 /** What a request is refused with: told as application/problem+json (RFC 9457). */
 export class Problem extends Error {
@@ -39,6 +39,7 @@ const titles: Readonly<Record<number, string>> = {
   409: "Conflict",
   413: "Too large",
   415: "Not JSON",
+  422: "Not the same request",
   429: "Too many",
   500: "Internal error",
   503: "Not ready",
@@ -50,6 +51,7 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof TooLarge) return new Problem(413, "too-large", error.message);
   if (error instanceof Unreadable) return new Problem(error.status, "encoding", error.message);
+  if (error instanceof KeyReused) return new Problem(422, "key-reused", error.message);
   if (error instanceof Unavailable)
     return new Problem(503, "unavailable", "The store cannot be reached just now: try again in a moment.", 1_000);
   return new Problem(500, "internal", "The service could not answer this request.");

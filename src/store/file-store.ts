@@ -15,15 +15,17 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { isObject, parseJson } from "../base/json.ts";
+import { defined, isObject, parseJson } from "../base/json.ts";
 import { openJournal, readJournal, type Journal, type StoredRecord } from "./journal.ts";
 import { lockFile } from "./lock.ts";
 import {
+  checkRequest,
   confineStore,
   Fenced,
   isProgress,
   takenMail,
   type Mail,
+  type NewMail,
   type SessionStatus,
   type SessionStore,
   type StoredSession,
@@ -42,6 +44,7 @@ export interface FileStoreOptions {
 interface Held {
   session: StoredSession;
   readonly key?: string;
+  readonly request?: string;
   mailbox?: Mailbox;
   journal?: Journal;
   /** The last records written here, so that a follower of a running session need not read everything again. */
@@ -49,7 +52,7 @@ interface Held {
 }
 
 interface Mailbox {
-  readonly mails: (Mail & { readonly key?: string })[];
+  readonly mails: (Mail & Pick<NewMail, "key" | "request">)[];
   readonly taken: Set<number>;
 }
 
@@ -87,7 +90,9 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
   const write = (one: Held) => {
     const path = statePath(one.session);
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileSync(`${path}.new`, JSON.stringify({ session: one.session, key: one.key }), { mode: 0o600 });
+    writeFileSync(`${path}.new`, JSON.stringify({ session: one.session, key: one.key, request: one.request }), {
+      mode: 0o600,
+    });
     renameSync(`${path}.new`, path);
   };
   /**
@@ -117,9 +122,12 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
   };
 
   const store: SessionStore = {
-    async create(given, key) {
+    async create(given, key, request) {
       const known = key === undefined ? undefined : [...held.values()].find((one) => isSame(one, given.tenant, key));
-      if (known !== undefined) return { session: known.session, isNew: false };
+      if (known !== undefined) {
+        checkRequest(known.request, request);
+        return { session: known.session, isNew: false };
+      }
       const at = now();
       const session: StoredSession = {
         ...given,
@@ -129,7 +137,7 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
         questions: [],
         takings: 0,
       };
-      const one: Held = { session, recent: [], ...(key === undefined ? {} : { key }) };
+      const one: Held = { session, recent: [], ...defined({ key, request }) };
       held.set(session.id, one);
       write(one);
       tell({ type: "session", id: session.id, tenant: session.tenant });
@@ -193,12 +201,15 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
       if (at !== undefined && at !== (one.journal?.length ?? recordsOf(one.session).length)) throw new Fenced(id, at);
       change(one, given);
     },
-    async post(id, { kind, body, key }, wake) {
+    async post(id, { kind, body, key, request }, wake) {
       const one = find(id);
       const mailbox = mailboxOf(one);
       const known = key === undefined ? undefined : mailbox.mails.find((mail) => mail.key === key);
-      if (known !== undefined) return { mail: known, isNew: false };
-      const mail = { id: mailbox.mails.length + 1, kind, body, at: now(), ...(key === undefined ? {} : { key }) };
+      if (known !== undefined) {
+        checkRequest(known.request, request);
+        return { mail: known, isNew: false };
+      }
+      const mail = { id: mailbox.mails.length + 1, kind, body, at: now(), ...defined({ key, request }) };
       const path = mailPath(one.session);
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       appendFileSync(path, `${JSON.stringify(mail)}\n`, { mode: 0o600 });
@@ -263,11 +274,9 @@ function readStates(tenants: string): readonly Held[] {
       .flatMap((name): readonly Held[] => {
         const parsed = parseJson(readFileSync(join(tenants, tenant, name), "utf8"));
         if (!parsed.ok || !isObject(parsed.value) || !isObject(parsed.value["session"])) return [];
-        const { session, key } = parsed.value;
         // This is our own file, written completely or not at all.
-        return [
-          { session: session as unknown as StoredSession, recent: [], ...(typeof key === "string" ? { key } : {}) },
-        ];
+        const stored = parsed.value as unknown as Pick<Held, "session" | "key" | "request">;
+        return [{ ...stored, recent: [] }];
       }),
   );
 }

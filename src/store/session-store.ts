@@ -62,6 +62,8 @@ export interface Mail {
 export interface NewMail extends Pick<Mail, "kind" | "body"> {
   /** The same key again means the same mail. */
   readonly key?: string;
+  /** A hash of the request that the key came with. The key of another request is refused. */
+  readonly request?: string;
 }
 
 /** Something in the store that listeners are told of. */
@@ -94,10 +96,14 @@ export interface SessionQuery {
 
 /** Where sessions are stored: in files for one process, in PostgreSQL for many. */
 export interface SessionStore {
-  /** If the tenant already has a session with the same key, that session is returned. */
+  /**
+   * If the tenant already has a session with the same key, that session is returned. Throws KeyReused
+   * if it was made with another `request`, a hash of what was asked for.
+   */
   create(
     session: NewStoredSession,
     key?: string,
+    request?: string,
   ): Promise<{ readonly session: StoredSession; readonly isNew: boolean }>;
   get(id: string): Promise<StoredSession | undefined>;
   /** Newest change first. */
@@ -114,7 +120,7 @@ export interface SessionStore {
   /**
    * `wake` is called with new mail. If the store has transactions, it is called within the same one and
    * is given it, so that there is never mail that nobody will look at. It returns the process that
-   * should be told at once, if any.
+   * should be told at once, if any. Throws KeyReused if the key belongs to another request.
    */
   post(
     id: string,
@@ -145,6 +151,19 @@ export class Fenced extends Error {
   constructor(id: string, at: number) {
     super(`another process has gone on with session ${id}: record ${at} is taken`);
   }
+}
+
+/** A key that stands for one request came with another. */
+export class KeyReused extends Error {
+  override readonly name = "KeyReused";
+  constructor() {
+    super("This Idempotency-Key was used for another request: take a new key for a new request.");
+  }
+}
+
+/** Throws KeyReused if both are known and differ. What was stored without its request is taken as the same. */
+export function checkRequest(stored: string | null | undefined, given: string | undefined): void {
+  if (typeof stored === "string" && given !== undefined && stored !== given) throw new KeyReused();
 }
 
 /** The store cannot be reached right now. The outcome of the request is unknown, and it can be repeated. */
@@ -190,9 +209,9 @@ export function confineStore(store: Omit<SessionStore, "forTenant">, tenant: str
     if (given !== tenant) throw new Error(`this store is confined to the tenant ${tenant}`);
   };
   const confined: SessionStore = {
-    async create(session, key) {
+    async create(session, key, request) {
       checkTenant(session.tenant);
-      return store.create(session, key);
+      return store.create(session, key, request);
     },
     get: own,
     async list(query) {

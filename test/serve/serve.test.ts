@@ -261,6 +261,33 @@ test("the door: another host name, no token, a body that is too large or no JSON
   expect(await ask("GET", "/metrics")).toBe(200);
 });
 
+test("an Idempotency-Key stands for one request: the same again has its result, another is refused", async () => {
+  const folder = newFolder();
+  let service = await startTestService({ steps: [], folder, isApi: true });
+  const ask = async (path: string, body: unknown) => {
+    const token = await service.token();
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", "idempotency-key": "k" };
+    const response = await fetch(`${service.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    return { status: response.status, type: response.headers.get("content-type"), json: await response.json() };
+  };
+  const refused = {
+    status: 422,
+    type: expect.stringContaining("application/problem+json"),
+    json: { type: "urn:callgate:key-reused", status: 422, detail: expect.stringContaining("used for another request") },
+  };
+  const made = await ask("/v1/sessions", { title: "a", model: "m" });
+  const messages = `/v1/sessions/${(made.json as { id: string }).id}/messages`;
+  const sent = await ask(messages, { text: "hello" });
+  expect([made.status, sent.status]).toEqual([201, 202]);
+  await service.close();
+  service = await start({ steps: [], folder, isApi: true });
+  expect(await ask("/v1/sessions", { model: "m", title: "a" })).toEqual(made);
+  expect(await ask("/v1/sessions", { title: "b", model: "m" })).toMatchObject(refused);
+  expect(await ask(messages, { text: "hello" })).toEqual(sent);
+  expect(await ask(messages, { text: "another" })).toMatchObject(refused);
+  expect(await service.store.mail((made.json as { id: string }).id)).toHaveLength(1);
+});
+
 test("rates, quotas and budgets stop a tenant and no other, say when to try again, and are noted", async () => {
   const folder = newFolder();
   const limits = createLimitFile(join(folder, "serve", "limits.json"));

@@ -1,7 +1,7 @@
 /** The laws of a session store, for every store there is. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Fenced, type SessionStore, type StoreChange } from "../../src/store/session-store.ts";
+import { Fenced, KeyReused, type SessionStore, type StoreChange } from "../../src/store/session-store.ts";
 
 let made = 0;
 
@@ -79,6 +79,22 @@ export function sessionStoreLaws(name: string, open: () => Promise<SessionStore>
       const a = await create("a", "same");
       expect((await create("a", "same")).id).toBe(a.id);
       expect((await create("b", "same")).id).not.toBe(a.id);
+    });
+
+    test("a key that came with one request is refused with another, and changes nothing", async () => {
+      const given = { tenant: "keys", title: "", model: "m", cwd: "/w", settings: {} };
+      const make = (request?: string) => store.create({ ...given, id: `20261116-000000-k${++made}` }, "k", request);
+      const { session } = await make("one");
+      expect(await make("one")).toMatchObject({ isNew: false, session: { id: session.id } });
+      await expect(make("other")).rejects.toThrow(KeyReused);
+      expect((await store.list({ tenant: "keys", limit: 9 })).sessions).toHaveLength(1);
+      const send = (request?: string) =>
+        store.post(session.id, { kind: "message", body: {}, key: "k", ...(request && { request }) });
+      const { mail } = await send("one");
+      expect(await send("one")).toMatchObject({ isNew: false, mail: { id: mail.id } });
+      await expect(send("other")).rejects.toThrow(KeyReused);
+      await expect(store.forTenant("keys").create({ ...given, id: "x" }, "k", "other")).rejects.toThrow(KeyReused);
+      expect(await store.mail(session.id)).toHaveLength(1);
     });
 
     test("lists show a tenant its own, the last changed first, page by page", async () => {

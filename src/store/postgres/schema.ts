@@ -121,6 +121,10 @@ const steps: readonly string[] = [
   alter table callgate.rate add column granted boolean not null default true;
   create table callgate.tenant_limits (tenant text primary key, limits json not null);
   `,
+  `
+  alter table callgate.session add column request text;
+  alter table callgate.mail add column request text;
+  `,
 ];
 
 /** In one transaction and by one process at a time, because several may start at once. */

@@ -6,7 +6,14 @@ import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../base/json.ts";
 import type { StoredRecord } from "../journal.ts";
-import { Fenced, isProgress, takenMail, type SessionStore, type StoredSession } from "../session-store.ts";
+import {
+  checkRequest,
+  Fenced,
+  isProgress,
+  takenMail,
+  type SessionStore,
+  type StoredSession,
+} from "../session-store.ts";
 import type { PackStore } from "../packs.ts";
 import { createChanges, type Changes } from "./changes.ts";
 import type { Database } from "./database.ts";
@@ -90,20 +97,21 @@ function createStore(parts: Parts): SessionStore {
     return rows[0].tenant;
   };
   return {
-    async create({ id, tenant, title, model, cwd, settings }, key) {
+    async create({ id, tenant, title, model, cwd, settings }, key, request) {
       const made = await database.query<SessionRow>(
-        `insert into callgate.session (id, tenant, key, title, model, cwd, settings)
-         values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, key) do nothing returning ${sessionColumns}`,
-        [id, tenant, key ?? null, title, model, cwd, JSON.stringify(settings)],
+        `insert into callgate.session (id, tenant, key, title, model, cwd, settings, request)
+         values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (tenant, key) do nothing returning ${sessionColumns}`,
+        [id, tenant, key ?? null, title, model, cwd, JSON.stringify(settings), request ?? null],
       );
       if (made.rows[0] !== undefined) {
         changes.tell({ type: "session", id, tenant });
         return { session: toSession(made.rows[0]), isNew: true };
       }
-      const known = await database.query<SessionRow>(
-        `select ${sessionColumns} from callgate.session where tenant = $1 and key = $2`,
+      const known = await database.query<SessionRow & { request: string | null }>(
+        `select ${sessionColumns}, request from callgate.session where tenant = $1 and key = $2`,
         [tenant, key],
       );
+      checkRequest(known.rows[0]!.request, request);
       return { session: toSession(known.rows[0]!), isNew: false };
     },
     get: (id) =>
@@ -197,23 +205,24 @@ function createStore(parts: Parts): SessionStore {
       if (rows[0] === undefined) throw new Error(`there is no session ${id}`);
       changes.tell({ type: "session", id, tenant: rows[0].tenant });
     },
-    async post(id, { kind, body, key }, wake) {
+    async post(id, { kind, body, key, request }, wake) {
       const posted = await database.transaction(async (transaction) => {
         const made = await transaction.query<MailRow & { tenant: string }>(
-          `insert into callgate.mail (session, tenant, kind, key, body)
-           select id, tenant, $2, $3, $4 from callgate.session where id = $1
+          `insert into callgate.mail (session, tenant, kind, key, body, request)
+           select id, tenant, $2, $3, $4, $5 from callgate.session where id = $1
            on conflict (session, key) do nothing returning ${mailColumns}, tenant`,
-          [id, kind, key ?? null, JSON.stringify(body)],
+          [id, kind, key ?? null, JSON.stringify(body), request ?? null],
         );
         if (made.rows[0] !== undefined) {
           const found = await transaction.unconfined(async (connection) => wake?.(connection));
           return { mail: toMail(made.rows[0]), isNew: true, tenant: made.rows[0].tenant, found };
         }
-        const known = await transaction.query<MailRow & { tenant: string }>(
-          `select ${mailColumns}, tenant from callgate.mail where session = $1 and key = $2`,
+        const known = await transaction.query<MailRow & { tenant: string; request: string | null }>(
+          `select ${mailColumns}, tenant, request from callgate.mail where session = $1 and key = $2`,
           [id, key ?? null],
         );
         if (known.rows[0] === undefined) throw new Error(`there is no session ${id}`);
+        checkRequest(known.rows[0].request, request);
         return { mail: toMail(known.rows[0]), isNew: false, tenant: known.rows[0].tenant, found: undefined };
       });
       const { tenant, found, ...result } = posted;
