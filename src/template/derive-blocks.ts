@@ -1,10 +1,13 @@
-/** Blocks and bodies read off turns that differ in one thing. Each gives a few readings; the probes decide. */
+/**
+ * Derives blocks and bodies from turns that differ in one thing. Each function proposes a few readings, and
+ * the probes decide between them.
+ */
 import type { JsonBody, NamedBody } from "../dialect/dialect.ts";
 import { elementBlocks, firstMarker, lastMarker, type Blocks } from "./derive-elements.ts";
 import { one, two } from "./probe.ts";
 import { commonEnd, commonStart, outOfMarker, pastMarker } from "./renderings.ts";
 
-/** The model's turn for each probe, as far as it is shown. */
+/** The model's turn for each probe. It is undefined if the template does not show the calls. */
 export interface Shown {
   readonly one: string;
   readonly two: string | undefined;
@@ -17,7 +20,7 @@ const alpha = one[0]!.name;
 const beta = two[1]!.name;
 const idMark = "\u0000";
 
-/** In the order tried: JSON, a name and JSON, Python, tokens as quotes, elements. */
+/** The readings in the order in which they are tried: JSON, a name and JSON, Python, tokens as quotes, elements. */
 export function* deriveBlocks(shown: Shown): Generator<Blocks> {
   const turns = mapShown(withoutThoughts(shown), (text) =>
     shown.ids.reduce((all, id) => all.replaceAll(id, idMark), text),
@@ -40,7 +43,7 @@ function mapShown(shown: Shown, change: (text: string) => string): Shown {
   };
 }
 
-/** An empty block of thoughts before the call is no part of it. */
+/** Removes an empty block of thoughts before the call, because it does not belong to the call. */
 function withoutThoughts(shown: Shown): Shown {
   return mapShown(shown, (text) => text.replace(/^\s*(?:<[\w:]{0,12}think>)?\s*<\/[\w:]{0,12}think>\s*/, ""));
 }
@@ -60,7 +63,7 @@ function jsonAt(text: string, at: number): { readonly end: number; readonly valu
       try {
         return { end: index + 1, value: JSON.parse(text.slice(at, index + 1).replaceAll(idMark, "id")) };
       } catch {
-        return undefined; // Brackets that are no JSON.
+        return undefined; // The brackets do not hold JSON.
       }
     }
   }
@@ -86,13 +89,13 @@ function* jsonBlocks({ one: text, two: both }: Shown): Generator<Blocks> {
     if (open === "") yield [{ ...block, close: [], whole: true }];
     else {
       yield [block];
-      // What repeats for every call may be no closer but the opener of the next one.
+      // What repeats after every call may be the opener of the next call instead of a closer.
       yield [{ ...block, close: [] }];
     }
   }
 }
 
-/** Two calls of one section stand on two lines. */
+/** Whether two calls of one section are written on separate lines. */
 function linesIn(text: string): boolean {
   return /\}\s*\n\s*\{/.test(text);
 }
@@ -109,7 +112,10 @@ function bodyOf(value: unknown, list: boolean): JsonBody | undefined {
   return inner === undefined ? undefined : bodyOf(inner, list);
 }
 
-/** P before the name, S between name and JSON, X after the JSON, M between the JSON and the next name. */
+/**
+ * Blocks in which the name is written before the JSON. The text around and between the two shows where a
+ * section and a call begin and end.
+ */
 function* namedBlocks({ one: text, two: both }: Shown): Generator<Blocks> {
   const nameAt = text.indexOf(alpha);
   const brace = text.indexOf("{", nameAt);
@@ -134,7 +140,7 @@ function* namedBlocks({ one: text, two: both }: Shown): Generator<Blocks> {
       yield [{ open: [open.trim()], close: [], bodies: [withoutBefore(body)], between: [open.trim()] }];
     if (section !== "") yield [{ open: [section], close: sectionEnd === "" ? [] : [sectionEnd], bodies: [body] }];
     if (section !== "" && sectionEnd === "") {
-      // One call's section is left open: where two are shown, its end may be seen.
+      // The section of a single call is left open, but the rendering of two calls may show its end.
       const end = both === undefined ? "" : both.slice(both.lastIndexOf("}") + 1 + close.length).trim();
       if (end !== "") yield [{ open: [section], close: [end], bodies: [body] }];
     }
@@ -195,7 +201,7 @@ function* quotedBlocks({ one: text }: Shown): Generator<Blocks> {
   const open = before.slice(0, before.length - prefix.length).trim();
   const close = text.slice(text.indexOf("}", nameAt) + 1).trim();
   const bodies = [{ kind: "quoted", prefix, quote: inside[1]! }] as const;
-  // What follows the last call may open its result.
+  // The text after the last call may already open its result.
   for (const end of new Set([close, firstMarker(close)]))
     yield [{ open: [open], close: end === "" ? [] : [end], bodies }];
 }

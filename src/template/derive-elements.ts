@@ -1,4 +1,4 @@
-/** Elements read off a turn with two arguments: what stands around the name, each key and each value. */
+/** Derives elements from a turn with two arguments: what is written around the name, each key and each value. */
 import type { Block, Dialect, PairsBody, TagPair, TaggedBody } from "../dialect/dialect.ts";
 import { one } from "./probe.ts";
 
@@ -19,7 +19,7 @@ export function firstMarker(text: string): string {
 function partsOf(text: string) {
   const name = text.indexOf(alpha);
   const [firstKey, firstValue] = [text.indexOf("qzpath", name), text.indexOf("qzpathvalue", name + 1)];
-  // The key may stand inside the value's word: the value is looked for behind the key.
+  // The value begins with the same letters as the key, so it is looked for after the key.
   const value = firstValue === firstKey ? text.indexOf("qzpathvalue", firstKey + 1) : firstValue;
   const secondValue = text.indexOf("qztextvalue", value);
   const secondKey = text.lastIndexOf("qztext", secondValue - 1);
@@ -111,19 +111,19 @@ function* taggedBlocks(parts: Parts): Generator<Blocks> {
       : [{ open: [open], close: close === "" ? [] : [close], bodies: [variant] } satisfies Block];
 }
 
-/** The tag that the name stands in, from its first character. */
+/** The tag that contains the name, from the tag's first character. */
 function lastTag(text: string): string {
   const start = text.lastIndexOf("<");
   const token = /<\|[^<>|]+\|>[^<>]*$/.exec(text)?.index;
   return start < 0 ? "" : text.slice(token ?? start);
 }
 
-/** `<function=` and `<invoke name="` without the part that the header's reader knows. */
+/** `<function=` and `<invoke name="` without the ending that the reader of headers handles itself. */
 function headOf(open: string): string {
   return open.replace(/(?:=|\s+[\w-]+\s*=\s*["']?)$/, "");
 }
 
-/** Types in the markup say what the value is. */
+/** Replaces a type that is written in the markup by a placeholder, because it depends on the value. */
 function typed(tag: string): string {
   return tag.replace('"true"', '"{string}"').replace('type="string"', 'type="{type}"').replace('="str"', '="{type}"');
 }

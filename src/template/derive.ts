@@ -23,26 +23,28 @@ export function deriveDialect(sets: readonly ShownSet[], renderings: Renderings)
     const dialect = recordOf(blocks, renderings);
     const readings = sets.map((each) => readSet(dialect, each));
     const read = readings.filter((reading) => reading !== undefined).length;
-    // Some templates write what no dialect has, such as lists as Python prints them: a reading with a repair is the next best.
+    // Some templates write what no dialect has, such as lists as Python prints them. A reading with few
+    // repairs is then the best there is.
     const repairs = readings.reduce((sum, reading) => sum + (reading?.repairs ?? 0), 0);
     const isBetter = read > (best?.read ?? 0) || (read === best?.read && repairs < best.repairs);
     if (isBetter && isSound(dialect)) best = { dialect, read, repairs };
     if (best?.read === sets.length && best.repairs === 0) break;
   }
-  // Reading only a part of what is shown is no reading of the model, unless strings are what the template breaks.
+  // A dialect that reads only some of the sets is not the model's, unless the sets it fails on are those
+  // whose strings the template breaks.
   const plain = sets.filter(({ set }) => set.name === "one" || set.name === "two" || set.name === "empty").length;
   if (best === undefined || best.read < plain) return undefined;
   return { dialect: laidOut(best.dialect, renderings), read: best.read };
 }
 
-/** With what the template puts around and between calls, if it can be written and read back. */
+/** Adds what the template puts around and between calls, if the result can be written and read back. */
 function laidOut(dialect: Dialect, renderings: Renderings): Dialect {
   const calls = renderings.get("res2")?.includes("qzsecondvalue") === true ? two : one;
   for (const form of layoutsOf(dialect, renderings, calls)) {
     const [block] = form.blocks;
-    // Only the layout is taken: what is read stays what it was.
+    // Only the layout is taken over, so that the dialect reads exactly what it read before.
     if (block?.layout === undefined || block.bodies[0] !== dialect.blocks[0]?.bodies[0]) continue;
-    // Thoughts before a call are the template's own, and no part of it.
+    // The template itself adds thoughts before a call, so they are not a part of the layout.
     if (/think/i.test(block.layout.open)) continue;
     const found = { ...dialect, blocks: [{ ...dialect.blocks[0]!, layout: block.layout }, ...dialect.blocks.slice(1)] };
     if (isSound(found)) return found;
@@ -88,7 +90,10 @@ function aroundThoughts(text: string, at: number) {
   return before === undefined || after === undefined ? null : { open: [before], close: [after] };
 }
 
-/** What stands around a result inside its turn; the turn's own header is the server's to write. */
+/**
+ * What is written around a result inside its turn. The header of the turn is left out, because the server
+ * writes it.
+ */
 function resultOf(renderings: Renderings): Dialect["result"] {
   const plain = { role: "user", each: "Result of {name} ({id}):\n{text}" } as const;
   const text = renderings.get("resbase");

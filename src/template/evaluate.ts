@@ -1,4 +1,4 @@
-/** What the nodes of a template do. Values are data of `value.ts`; every step is counted. */
+/** Evaluates the nodes of a template. Values are the plain data of `value.ts`, and every step is counted. */
 import { findFilter } from "./filters.ts";
 import { findTest } from "./tests.ts";
 import type { Meter } from "./limits.ts";
@@ -37,7 +37,7 @@ import {
   type Value,
 } from "./value.ts";
 
-/** Names in sight: of a loop, a macro or the whole template. */
+/** The names that are visible in a loop, in a macro or in the whole template. */
 export interface Scope {
   readonly meter: Meter;
   readonly names: Map<string, Value>;
@@ -55,7 +55,7 @@ function find(scope: Scope, name: string): Value {
   return undefined;
 }
 
-/** `break` and `continue` on their way to their loop. */
+/** Carries `break` and `continue` to the loop that they belong to. */
 class LoopExit {
   readonly stops: boolean;
   constructor(stops: boolean) {
@@ -93,7 +93,7 @@ function statement(node: Node, scope: Scope): string {
       return print(filtered(block(node.body, scope), node.filter, scope), scope.meter);
     case "Break":
     case "Continue":
-      // Caught by the loop around it; no error for anybody.
+      // The surrounding loop catches this, so nobody sees it as an error.
       throw new LoopExit(node.type === "Break");
     case "Comment":
       return "";
@@ -174,7 +174,7 @@ function argumentsOf(nodes: readonly Node[], scope: Scope): Arguments {
 
 function called(node: CallNode, scope: Scope): Value {
   const { callee } = node;
-  // A method is looked up before a key of the same name: a schema may have a key called `items`.
+  // A method is looked up before a key of the same name, because a schema may have a key called `items`.
   const method =
     callee.type === "MemberExpression" && !callee.computed && callee.property.type === "Identifier"
       ? methodFor(callee, callee.property.value, scope)

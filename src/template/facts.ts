@@ -1,4 +1,4 @@
-/** What the renderings tell beside the dialect: roles, ids, thoughts, where turns begin and end. */
+/** What the renderings show besides the dialect: roles, ids, thoughts, and where turns begin and end. */
 import { dialects } from "../dialect/index.ts";
 import { callMessage, idOf, one, probeSets, words, type ProbeCall } from "./probe.ts";
 import type { Renderings } from "./renderings.ts";
@@ -59,7 +59,7 @@ function takesNull(renderings: Renderings): boolean {
 }
 
 const question = { role: "user", content: words.question };
-/** As OpenAI writes them: longer than nine, with a mark in it. */
+/** An id as OpenAI writes it: longer than nine characters, with an underscore in it. */
 const longId = "call_0123456789abcdef";
 
 function idsOf(renderings: Renderings): TemplateFacts["ids"] {
@@ -136,7 +136,7 @@ function endOf(renderings: Renderings): string | null {
   return findMarkers(before)[0] ?? null;
 }
 
-/** Between and around the messages, where every word is the template's own. */
+/** The markers between and around the messages, where the template itself has written every word. */
 function markersOf(renderings: Renderings): readonly string[] {
   const own: string[] = [];
   const whole = renderings.get("notools") ?? "";
@@ -144,7 +144,7 @@ function markersOf(renderings: Renderings): readonly string[] {
   for (const name of ["textuser", "sys", "res", "restext", "res2", "gen", "think", "textreason"] as const) {
     const text = renderings.get(name);
     if (text === undefined) continue;
-    // The tools are told before the question: their descriptions are examples, not turns.
+    // The tools are described before the question, and examples in their descriptions are not turns.
     own.push(text.slice(text.indexOf(words.question)));
   }
   const marks = own.flatMap((text) => findMarkers(text));

@@ -90,7 +90,7 @@ function fromJson(value: Value, _args: Arguments, meter: Meter): Value {
   }
 }
 
-/** Words begin after blanks, hyphens and brackets; the method `title()` has other rules. */
+/** Words begin after spaces, hyphens and brackets. The method `title()` has other rules. */
 function titleWords(text: string): string {
   return text
     .split(/([-\s({[<]+)/)

@@ -13,7 +13,10 @@ import {
   type Value,
 } from "./value.ts";
 
-/** `str.format` with `{}`, `{0}`, `{name}` and `{x.y}`; a format after `:` is taken only for numbers' digits. */
+/**
+ * `str.format` with `{}`, `{0}`, `{name}` and `{x.y}`. Of the formats after `:` only the number of digits
+ * is supported.
+ */
 export function formatBraces(self: string, args: Arguments, meter: Meter): string {
   let next = 0;
   const filled = self.replace(/\{\{|\}\}|\{([^{}]{0,200})\}/g, (match, field: string | undefined) => {
@@ -28,7 +31,7 @@ export function formatBraces(self: string, args: Arguments, meter: Meter): strin
   return counted(filled, meter);
 }
 
-/** `%s`, `%d`, `%.2f` and their kin. */
+/** Python's `%` operator with `%s`, `%d`, `%.2f` and similar formats. */
 export function formatPercent(format: string, given: Value, meter: Meter): string {
   const list = isList(given) ? given : [given];
   let next = 0;

@@ -64,7 +64,8 @@ export function historyForm(
     );
     if (form !== undefined) return { dialect: form, agrees };
   }
-  // The calls at least are the template's own, and the model is told which result is whose.
+  // The calls at least are written as the template writes them, and the model is told which result belongs
+  // to which call.
   return { dialect: { ...best.form, result: dialect.result }, agrees: "no" };
 }
 
@@ -72,7 +73,7 @@ function withoutSpaces(text: string | undefined): string | undefined {
   return text?.replace(/\s+/g, "");
 }
 
-/** From the question on: what stands before it is the tools, which text tells in its own way. */
+/** The text from the question on. Before it the tools are described, and plain text describes them differently. */
 function afterQuestion(text: string | undefined): string | undefined {
   return text?.slice(text.indexOf(words.question));
 }
@@ -124,7 +125,10 @@ function taughtResults(dialect: Dialect, { manner }: Renderings, calls: readonly
   return [{ role: dialect.result.role, content: encodeResults(dialect, results) }];
 }
 
-/** The dialect in other spellings of its bodies, each with the words that the template puts around and between calls. */
+/**
+ * The dialect with each spelling of its bodies, together with the words that the template puts around and
+ * between calls.
+ */
 export function* layoutsOf(dialect: Dialect, renderings: Renderings, calls: readonly ProbeCall[]): Generator<Dialect> {
   const prompt = renderings.get("gen") ?? renderings.get("base");
   const text = renderings.render({ messages: [user, callMessage(calls, renderings.manner)] });
@@ -141,7 +145,7 @@ export function* layoutsOf(dialect: Dialect, renderings: Renderings, calls: read
       }
 }
 
-/** Ids left out or put last, line ends left out: what templates of one family differ in. */
+/** The spellings in which templates of one family differ: ids left out or put last, and line ends left out. */
 function spellingsOf(body: Body): readonly Body[] {
   switch (body.kind) {
     case "json":
@@ -162,7 +166,10 @@ function spellingsOf(body: Body): readonly Body[] {
   }
 }
 
-/** What stands around the calls in the turn; without the thoughts and line ends that the template adds to any words. */
+/**
+ * What is written around the calls in the turn, without the thoughts and line ends that the template adds
+ * to every text.
+ */
 function layoutsAround(turn: string, parts: readonly string[]): readonly Layout[] {
   const [first, second] = parts;
   const at = turn.indexOf(first!);
@@ -201,7 +208,7 @@ function userForms(
   return [{ ...form, result: { role: "user", open: start, each: "{text}", between, close: rest.at(-1)! } }];
 }
 
-/** What stands before, between and behind the parts; nothing when one is missing. */
+/** What is written before, between and after the parts. The list is empty if a part is missing. */
 function cutAround(text: string, parts: readonly string[]): readonly string[] {
   const cuts: string[] = [];
   let from = 0;

@@ -12,7 +12,7 @@ export { parseTemplate, type ParsedTemplate } from "./parse.ts";
 export type { SpecialTokens } from "./probe.ts";
 export { renderTemplate, type TemplateContext } from "./render.ts";
 export { readTemplateSource, type TemplateSource } from "./source.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { TemplateFacts } from "./facts.ts";
 export type {
   BinaryNode,

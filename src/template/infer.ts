@@ -64,7 +64,7 @@ export function inferFromTemplate(source: string, options: InferOptions = {}): T
   return { ...rest, sets: { shown: sets.length, read }, turn: sets[0]?.turn.cut ?? null, ...facts };
 }
 
-/** What is known of a template that cannot be rendered: nothing. */
+/** The answer for a template that cannot be rendered, about which nothing is known. */
 export const unknownProfile: TemplateProfile = {
   dialect: null,
   how: "none",
@@ -109,7 +109,8 @@ function fromReading(
   among: readonly Dialect[],
 ): Found | undefined {
   const candidates = among.flatMap((dialect) => candidateOf(dialect, sets));
-  // What nobody can read says nothing about anybody: some templates break the quotes of their own strings.
+  // A set that no dialect can read is left out of the comparison, because some templates break the quotes
+  // of their own strings.
   const readable = sets.filter((shown) => candidates.some(({ read }) => read.includes(shown)));
   const whole = candidates.filter(({ read }) => read.length === readable.length);
   if (whole.length === 0 || readable.length === 0) return undefined;
@@ -136,7 +137,10 @@ function fromReading(
   };
 }
 
-/** Reading a single call is the least; most dialects end there, so the other sets are read only then. */
+/**
+ * A dialect must at least read a single call. Most fail at that, so the other sets are read only by those
+ * that do not.
+ */
 function candidateOf(dialect: Dialect, sets: readonly ShownSet[]): readonly Candidate[] {
   const single = sets.find(({ set }) => set.name === "one");
   if (single === undefined || !mayRead(dialect, single.turn.header + single.turn.rest)) return [];
@@ -147,7 +151,10 @@ function candidateOf(dialect: Dialect, sets: readonly ShownSet[]): readonly Cand
   return [{ dialect, read, repairs: sum("repairs"), leftover: sum("leftover") }];
 }
 
-/** Without any of a dialect's openers there is nothing for it to read; looking for them is cheaper than reading. */
+/**
+ * A text without any of a dialect's openers has nothing for it to read, and looking for them is cheaper
+ * than reading.
+ */
 function mayRead({ blocks, channels, tags }: Dialect, text: string): boolean {
   if (channels !== undefined || tags !== undefined) return true;
   return blocks.some(({ open, bodies, whole }) => {
@@ -166,7 +173,10 @@ function compareScores(a: Score, b: Score): number {
 
 const trustOrder = ["special-token", "taught", "markerless"];
 
-/** Smaller is better: text left over, the family's own tokens, what we would write, the result's form, thoughts, trust. */
+/**
+ * Scores are compared from left to right, and smaller is better: text left over, the family's own tokens,
+ * what we would write, the form of the result, thoughts, trust.
+ */
 function scoreOf(
   { dialect, leftover }: Candidate,
   renderings: Renderings,
@@ -207,7 +217,7 @@ function writes(dialect: Dialect, calls: readonly ProbeCall[], turn: string | un
   return agreement(turn, text);
 }
 
-/** 2: word for word. 1: up to spaces. */
+/** 2 if `part` is contained word for word, 1 if only spaces differ, otherwise 0. */
 export function agreement(whole: string, part: string): number {
   const squeeze = (text: string) => text.replace(/\s+/g, "");
   return whole.includes(part.trim()) ? 2 : squeeze(whole).includes(squeeze(part)) ? 1 : 0;
@@ -218,7 +228,7 @@ function thoughtsAgree(dialect: Dialect, renderings: Renderings): number {
   return dialect.reasoning?.[0]?.close.some((mark) => text.includes(mark)) === true ? 1 : 0;
 }
 
-/** Tokens of a family's templates that no stranger shares; they tell apart dialects that read the same. */
+/** Tokens that only the templates of one family have. They distinguish dialects that read the same text. */
 const families: ReadonlyMap<string, RegExp> = new Map([
   ["ernie45", /<\|begin_of_sentence\|>/],
   ["step3.5", /<im_patch>|<\|im_start\|>tool_response/],
@@ -241,14 +251,14 @@ function openerOf(dialect: Dialect): string {
   return (dialect.blocks[0]?.open[0] ?? dialect.name).trim();
 }
 
-/** A marked dialect whose opener stands in the words before the question. */
+/** A dialect with special tokens whose opener is mentioned before the question. */
 function toldIn(preamble: string, among: readonly Dialect[]): Dialect | undefined {
   return inferFromMarkers(preamble)
     .map(({ dialect }) => lookUpDialect(dialect))
     .find((dialect) => dialect !== undefined && dialect.trust === "special-token" && among.includes(dialect));
 }
 
-/** No call is shown: the markers that the prompt or a result names decide. */
+/** If the template shows no call, the markers that the prompt or a result mentions decide. */
 function fromWords(renderings: Renderings, among: readonly Dialect[]): Found | undefined {
   const result = renderings.get("res") ?? renderings.get("resbase") ?? "";
   const told = toldIn(preambleOf(renderings), among) ?? among.find((dialect) => namesResult(dialect, result));

@@ -27,11 +27,14 @@ export const defaultLimits: Required<TemplateLimits> = {
   source: 512 * 1024,
 };
 
-/** All values of one rendering together may be this many times as large as one may be. */
+/** How many times the limit of a single value all values of one rendering may take together. */
 const togetherCharacters = 6;
 const togetherEntries = 10;
 
-/** `syntax`: not a template. `runtime`: it does what no value allows. `limit`: it asks for too much. `refused`: it says no itself. */
+/**
+ * `syntax`: this is not a template. `runtime`: an operation does not fit its values. `limit`: the template
+ * asks for too much. `refused`: the template itself raised an exception.
+ */
 export type TemplateErrorCode = "syntax" | "runtime" | "limit" | "refused";
 
 /** A template that cannot be read or rendered. */
@@ -44,7 +47,7 @@ export class TemplateError extends Error {
   }
 }
 
-/** The template called `raise_exception`: the message is its own words. */
+/** The template called `raise_exception`. The message is the template's own. */
 export class TemplateRefused extends TemplateError {
   override readonly name = "TemplateRefused";
   constructor(words: string) {

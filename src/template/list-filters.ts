@@ -34,7 +34,10 @@ export function attribute(value: Value, path: Value): Value {
   return found;
 }
 
-/** What items are compared by: themselves or a field, texts without regard to case unless told. */
+/**
+ * What items are compared by: the item itself or one of its fields. Case is ignored unless the template
+ * asks for it.
+ */
 function keyed(key: Value, exact: Value): (item: Value) => Value {
   return (item) => {
     const found = key === undefined || key === null ? item : attribute(item, key);
@@ -53,7 +56,7 @@ export function selecting(keep: boolean, byAttribute: boolean): Filter {
     const [key, ...rest] = byAttribute ? args.list : [undefined, ...args.list];
     const [name, ...given] = rest;
     const test: Test = name === undefined ? (item) => isTrue(item) : findTest(String(name));
-    // Whatever is nothing has nothing to choose from.
+    // A value that counts as false has no items, as in Jinja.
     if (!isTrue(value)) return [];
     return itemsOf(value, meter).filter((item) => test(byAttribute ? attribute(item, key) : item, given) === keep);
   };
@@ -80,7 +83,7 @@ export function unique(value: Value, args: Arguments, meter: Meter): readonly Va
   });
 }
 
-/** Rows of so many items; the last one is filled up where something is given for that. */
+/** Splits a list into rows of a given length. The last row is filled up if a filling value is given. */
 export function batched(value: Value, args: Arguments, meter: Meter): readonly Value[] {
   const size = argument(args, 0, "linecount");
   if (!isNumber(size) || toNumber(size) < 1) throw runtime("a row has one item or more");

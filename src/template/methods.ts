@@ -15,13 +15,13 @@ import {
   type Value,
 } from "./value.ts";
 
-/** The method of that name, bound; undefined when the value has none. */
+/** The method of that name, bound to the value, or undefined if the value has none. */
 export function methodOf(value: Value, name: string, meter: Meter): Callable | undefined {
   const bind = <T>(self: T, method: Method<T> | undefined) =>
     method === undefined ? undefined : new Callable((args) => method(self, args, meter));
   if (typeof value === "string") return bind(value, stringMethods.get(name));
   if (isDict(value)) return bind(value, dictMethods.get(name));
-  // Lists of a template are made by it or converted for it: nobody else holds them, so they may grow.
+  // A template's lists were made by it or converted for it. Nobody else holds them, so they may be changed in place.
   if (isList(value)) return bind(value as Value[], listMethods.get(name));
   return undefined;
 }

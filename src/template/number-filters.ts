@@ -1,10 +1,10 @@
-/** Filters over numbers. What is no number is a mistake of the template, as it is in Python. */
+/** Filters over numbers. A value that is not a number is an error of the template, as in Python. */
 import type { Meter } from "./limits.ts";
 import { argument, attribute } from "./list-filters.ts";
 import { arithmetic } from "./operators.ts";
 import { float, Float, isNumber, itemsOf, runtime, toNumber, typeOf, type Arguments, type Value } from "./value.ts";
 
-/** Python's `float(text)`: the whole text is the number. */
+/** Python's `float(text)`, which takes a text only if all of it is a number. */
 const wholeNumber = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i;
 
 function read(value: Value): number {
@@ -28,7 +28,7 @@ export function absolute(value: Value): Value {
   return sameKind(value, Math.abs(toNumber(value)));
 }
 
-/** Half goes to the even neighbour, as in Python. */
+/** Halves are rounded to the even neighbour, as in Python. */
 export function rounded(value: Value, args: Arguments): Value {
   const digits = argument(args, 0, "precision") ?? 0;
   if (!isNumber(value) || !isNumber(digits)) throw runtime(`${typeOf(value)} cannot be rounded`);
@@ -48,7 +48,7 @@ export function summed(value: Value, args: Arguments, meter: Meter): Value {
   );
 }
 
-/** Whole numbers stay whole numbers, and floats floats. */
+/** Integers stay integers, and floats stay floats. */
 function sameKind(value: number | boolean | Float, result: number): Value {
   return value instanceof Float || !Number.isInteger(toNumber(value)) ? float(result) : result;
 }

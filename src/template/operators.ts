@@ -36,7 +36,7 @@ export function arithmetic(operator: string, left: Value, right: Value, meter: M
   return isFloat ? float(value) : value;
 }
 
-/** An integer or a boolean: a float cannot say how often, not even 2.0. */
+/** An integer or a boolean. As in Python, a float cannot say how often something is repeated, not even 2.0. */
 function isWhole(value: Value): value is number | boolean {
   return typeof value === "boolean" || (typeof value === "number" && Number.isInteger(value));
 }

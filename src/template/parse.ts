@@ -1,4 +1,4 @@
-/** Jinja's syntax, read by `@huggingface/jinja`; what the nodes mean is in `evaluate.ts`. */
+/** Jinja's syntax, parsed by `@huggingface/jinja`. What the nodes mean is defined in `evaluate.ts`. */
 import { parse, tokenize } from "@huggingface/jinja";
 import { defaultLimits, TemplateError, type TemplateLimits } from "./limits.ts";
 
@@ -99,7 +99,7 @@ export interface CallStatementNode {
   readonly body: readonly Node[];
 }
 
-/** A template read once and rendered often. */
+/** A template that is parsed once and can be rendered often. */
 export interface ParsedTemplate {
   readonly program: Node;
 }
@@ -117,7 +117,7 @@ export function parseTemplate(source: string, limits: TemplateLimits = {}): Pars
     const tokens = withTests(
       withExponents(tokenize(source.replaceAll("\r\n", "\n"), { lstrip_blocks: true, trim_blocks: true })),
     );
-    // The parser's node classes are not exported as types: this is their shape.
+    // The parser does not export the types of its nodes. This is their shape.
     return { program: parse(tokens) as unknown as Node };
   } catch (error) {
     if (error instanceof RangeError) throw new TemplateError("limit", "the template nests too deeply to be read");

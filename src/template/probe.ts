@@ -1,4 +1,7 @@
-/** The conversations a template is asked to render: two tools, words nobody else writes, one thing changed at a time. */
+/**
+ * The conversations that a template is asked to render. They have two tools and words that occur nowhere
+ * else, and they differ in one thing at a time.
+ */
 import type { JsonObject } from "../base/json.ts";
 import { spacedJson } from "../dialect/write/spelling.ts";
 import type { TemplateContext } from "./render.ts";
@@ -8,7 +11,7 @@ export interface ProbeCall {
   readonly arguments: JsonObject;
 }
 
-/** Calls of one turn that a template is shown, and whose rendering must be read back. */
+/** The calls of one turn. A template is given them, and a dialect must read them back from the rendering. */
 export interface ProbeSet {
   readonly name: "one" | "two" | "empty" | "kinds" | "twofull";
   readonly calls: readonly ProbeCall[];
@@ -35,7 +38,7 @@ export const probeSets: readonly ProbeSet[] = [
   { name: "twofull", calls: [{ name: "probe_alpha", arguments: kinds }, two[1]!] },
 ];
 
-/** One call with one thing changed, for the marks around each part. */
+/** One call with one thing changed, which shows the marks around each part. */
 export const changed = {
   name: [{ name: "probe_beta", arguments: { qzpath: "qzpathvalue" } }],
   key: [{ name: "probe_alpha", arguments: { qztext: "qzpathvalue" } }],
@@ -61,7 +64,7 @@ const alpha = {
   required: ["qzpath"],
 };
 const beta = { type: "object", properties: { qzpath: { type: "string", description: "A path." } }, required: [] };
-/** Some templates fail on lists and objects. */
+/** Parameters without lists and objects, because some templates fail on those. */
 const plainAlpha = {
   type: "object",
   properties: { qzpath: alpha.properties.qzpath, qztext: alpha.properties.qztext },
@@ -72,13 +75,13 @@ function toolOf(name: string, parameters: object) {
   return { type: "function", function: { name, description: `Does ${name}.`, parameters } };
 }
 
-/** As the readers want them. */
+/** The tools in the form that the readers of dialects take. */
 export const probeTools = [
   { name: "probe_alpha", parameters: alpha },
   { name: "probe_beta", parameters: beta },
 ];
 
-/** How tools, calls and ids are handed to a template until one way shows the call. */
+/** A way to give tools, calls and ids to a template. One after another is tried until the call is shown. */
 export interface Manner {
   readonly arguments: "object" | "text";
   readonly content: "" | null;
@@ -127,7 +130,7 @@ export function callMessage(calls: readonly ProbeCall[], manner: Manner, more: M
       type: "function",
       function: {
         name: call.name,
-        // As Python prints it.
+        // Templates are made for JSON as Python prints it, with spaces.
         arguments: manner.arguments === "object" ? call.arguments : spacedJson(JSON.stringify(call.arguments)),
       },
     })),
@@ -147,7 +150,7 @@ export function resultMessages(calls: readonly ProbeCall[], manner: Manner): rea
   }));
 }
 
-/** What `thinking` switches are called by the templates that have one. */
+/** The switches for thinking, under all names that templates have for them. */
 const switches = (on: boolean) => ({
   enable_thinking: on,
   thinking: on,

@@ -1,4 +1,4 @@
-/** Which dialects give back the probe calls from what a template made of them. */
+/** Finds out which dialects read the probe calls back from what a template made of them. */
 import { stableStringify } from "../base/json.ts";
 import { partsToText } from "../base/content.ts";
 import { decodeText, type Dialect } from "../dialect/index.ts";
@@ -6,7 +6,7 @@ import { TemplateError } from "./limits.ts";
 import { probeSets, probeTools, type ProbeCall, type ProbeSet } from "./probe.ts";
 import { turnOf, type Renderings, type Turn } from "./renderings.ts";
 
-/** A set whose calls all stand in the rendering, with the turn they stand in. */
+/** A set whose calls are all contained in the rendering, with the turn that contains them. */
 export interface ShownSet {
   readonly set: ProbeSet;
   readonly turn: Turn;
@@ -28,7 +28,7 @@ export function shownSets(renderings: Renderings): readonly ShownSet[] {
   });
 }
 
-/** Every name, and every text in one of the spellings that templates use. */
+/** Whether the text contains every name, and every string in one of the spellings that templates use. */
 function showsAll(text: string, calls: readonly ProbeCall[]): boolean {
   let at = 0;
   for (const { name } of calls) {
@@ -51,7 +51,7 @@ export interface Reading {
   readonly leftover: number;
 }
 
-/** How the dialect reads the set; undefined when a call is lost or other than it was. */
+/** How the dialect reads the set, or undefined if a call is lost or changed. */
 export function readSet(dialect: Dialect, { set, turn }: ShownSet): Reading | undefined {
   const texts = [turn.cut, turn.rest, turn.header + turn.rest];
   let best: Reading | undefined;
@@ -87,6 +87,6 @@ function sameArguments(text: string, call: ProbeCall): boolean {
   try {
     return stableStringify(JSON.parse(text)) === stableStringify(call.arguments);
   } catch {
-    return false; // What is no JSON is not the call that was shown.
+    return false; // Arguments that are not JSON are not those of the call.
   }
 }

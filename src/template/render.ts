@@ -36,7 +36,7 @@ export function renderTemplate(
   return renderMetered(parsed, context, createMeter(limits, Date.now));
 }
 
-/** The same, counted by a meter of the caller's. */
+/** Like `renderTemplate`, but counted by a meter that the caller gives. */
 export function renderMetered({ program }: ParsedTemplate, context: TemplateContext, meter: Meter): string {
   const { now = new Date(), ...given } = context;
   try {
@@ -45,7 +45,7 @@ export function renderMetered({ program }: ParsedTemplate, context: TemplateCont
     return block(program.type === "Program" ? program.body : [program], createScope(meter, scope));
   } catch (error) {
     if (error instanceof TemplateError) throw error;
-    // The engine's own stack or a value beyond JavaScript's limits: what is left of a hostile template.
+    // A hostile template can still exceed JavaScript's own limits on the stack or on the size of a value.
     if (error instanceof RangeError)
       throw new TemplateError("limit", "the template asks for too much: nesting or size");
     throw new TemplateError("runtime", "the template breaks off in the middle of nothing it could break off");

@@ -1,4 +1,7 @@
-/** The probe conversations through one template: rendered when asked for, in the manner that shows a call. */
+/**
+ * The probe conversations as one template renders them. Each is rendered when it is asked for, in the
+ * manner that shows a call.
+ */
 import { parseTemplate, type ParsedTemplate } from "./parse.ts";
 import { createMeter, TemplateError, type Budget, type TemplateLimits } from "./limits.ts";
 import {
@@ -33,7 +36,10 @@ export interface Renderings {
   readonly refusals: ReadonlySet<string>;
 }
 
-/** All probes of an honest template take some ten thousand steps and render a few thousand characters each. */
+/**
+ * For an honest template all probes together take some ten thousand steps, and each renders a few thousand
+ * characters.
+ */
 const allSteps = 200_000;
 const longestText = 256 * 1024;
 const longestTime = 1_000;
@@ -83,7 +89,10 @@ export function createRenderings(source: string, tokens: SpecialTokens, limits: 
   };
 }
 
-/** JSON text encoded a second time, or an object printed as Python prints it: the template wanted the other form. */
+/**
+ * Whether JSON was encoded twice or an object was printed as Python prints it. The template then wanted the
+ * other form.
+ */
 function isDistorted(text: string): boolean {
   return text.includes('\\"qzpath') || text.includes("{'qzpath': ");
 }
@@ -106,7 +115,7 @@ export function commonEnd(a: string, b: string): number {
 
 const longestMarker = 64;
 
-/** The start of the marker that position `at` stands inside, or `at`. */
+/** The start of the marker that contains position `at`, or `at` itself. */
 export function outOfMarker(text: string, at: number): number {
   for (const [open, close] of [
     ["<", ">"],
@@ -120,7 +129,7 @@ export function outOfMarker(text: string, at: number): number {
   return at;
 }
 
-/** The end of the marker that position `at` stands inside, or `at`. */
+/** The end of the marker that contains position `at`, or `at` itself. */
 export function pastMarker(text: string, at: number): number {
   const start = outOfMarker(text, at);
   if (start === at) return at;
@@ -138,7 +147,7 @@ export interface Turn {
   readonly header: string;
 }
 
-/** The model's turn in a rendering, by comparison with the prompt and with a plain answer. */
+/** The model's turn in a rendering, found by comparison with the prompt and with a plain answer. */
 export function turnOf(rendering: string, prompt: string, plain: string | undefined): Turn {
   const start = outOfMarker(rendering, commonStart(rendering, prompt));
   const rest = rendering.slice(start);

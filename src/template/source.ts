@@ -11,7 +11,7 @@ export interface TemplateSource {
   readonly kind: "tokenizer" | "gguf" | "props" | "jinja";
 }
 
-/** Undefined: there is no template in it. A Go template of Ollama is refused by name. */
+/** Undefined if the data contains no template. A Go template of Ollama is refused with an error that says so. */
 export function readTemplateSource(data: string | Uint8Array): TemplateSource | undefined {
   if (typeof data !== "string") {
     if (isGguf(data)) return fromGguf(data);
@@ -44,7 +44,7 @@ function fromJson(text: string): TemplateSource | undefined {
   try {
     config = JSON.parse(text);
   } catch {
-    return undefined; // Looks like a configuration and is none: whoever asked reads it as something else.
+    return undefined; // It only looks like a configuration, so the caller may read it as something else.
   }
   if (!isObject(config)) return undefined;
   const tokens = { bos: tokenOf(config["bos_token"]), eos: tokenOf(config["eos_token"]) };
@@ -53,7 +53,7 @@ function fromJson(text: string): TemplateSource | undefined {
   return template === undefined ? undefined : { template, tokens, kind };
 }
 
-/** A string; or a list of named templates, of which the one for tools counts. */
+/** The template is a string, or a list of named templates from which the one for tools is taken. */
 function pick(forTools: unknown, value: unknown): string | undefined {
   if (typeof forTools === "string" && forTools !== "") return forTools;
   if (typeof value === "string") return value;

@@ -1,4 +1,4 @@
-/** Jinja's tests: what may follow `is`, and what `select` and its kin ask. */
+/** Jinja's tests, which may follow `is` and are used by `select` and similar filters. */
 import {
   Callable,
   compare,

@@ -1,4 +1,7 @@
-/** Values of a template with Python's manners: how they print, compare and count as true. Plain data, never JavaScript objects. */
+/**
+ * The values of a template, which print, compare and count as true as in Python. They are plain data and
+ * never JavaScript objects with methods.
+ */
 import type { Meter } from "./limits.ts";
 import { TemplateError } from "./limits.ts";
 
@@ -24,7 +27,7 @@ export class Float {
 
 export type Dict = Map<Value, Value>;
 
-/** `namespace(…)`: the one thing a template may assign to from inside a loop. */
+/** `namespace(…)`, the only kind of value that a template may assign to from inside a loop. */
 export class Namespace {
   readonly fields: Map<string, Value>;
   constructor(fields: Map<string, Value>) {
@@ -60,7 +63,7 @@ export function toNumber(value: number | boolean | Float): number {
   return value instanceof Float ? value.value : Number(value);
 }
 
-/** A float stays one, whole or not. */
+/** Makes a float, which stays one even if its value is whole. */
 export function float(value: number): number | Float {
   return Number.isInteger(value) ? new Float(value) : value;
 }
@@ -80,7 +83,7 @@ export function isEqual(a: Value, b: Value): boolean {
   return a === b;
 }
 
-/** What `in` asks. */
+/** Whether `value in container` is true. */
 export function contains(container: Value, value: Value): boolean {
   if (typeof container === "string") {
     if (typeof value !== "string") throw runtime(`'in <string>' wants a string, not ${typeOf(value)}`);
@@ -105,7 +108,7 @@ export function compare(a: Value, b: Value): number {
   throw runtime(`${typeOf(a)} and ${typeOf(b)} have no order`);
 }
 
-/** What a loop goes through. */
+/** The items that a loop visits. */
 export function itemsOf(value: Value, meter: Meter): readonly Value[] {
   if (isList(value)) return value;
   if (value === undefined) return [];
@@ -158,7 +161,7 @@ function numberText(value: number): string {
   return text.includes("e") ? text.replace(/e([+-])(\d)$/, "e$10$2") : text;
 }
 
-/** Single quotes unless the text holds one and no double ones, as Python chooses. */
+/** Single quotes, unless the text contains a single quote and no double one, as in Python. */
 function quote(text: string): string {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
   const inner = text.replace(/[\\\n\r\t]|'/g, (char) => {
@@ -218,7 +221,7 @@ function jsonString(text: string, style: JsonStyle): string {
   return json.replace(/[^\x00-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Data from outside as values of a template; functions and classes never pass. */
+/** Converts data from outside to values of a template. Functions and classes are refused. */
 export function toValue(data: unknown, meter: Meter): Value {
   if (typeof data === "string" || typeof data === "boolean" || data === null || data === undefined) return data;
   if (typeof data === "number") return data;
