@@ -28,7 +28,8 @@ export function toAgentsTools(engine: ToolHost, options: AgentsOptions = {}): Fu
     name,
     description,
     parameters: closedSchema(parameters),
-    // Strict mode wants every property required; the line checks the input as the tool's author wrote it.
+    // Strict mode wants every property to be required. The engine checks the input against the schema that
+    // the tool's author wrote.
     strict: false,
     isEnabled: async () => true,
     async needsApproval(context: RunContext<unknown>, input: unknown, callId = "") {
@@ -43,7 +44,7 @@ export function toAgentsTools(engine: ToolHost, options: AgentsOptions = {}): Fu
       return ended.ok ? toOutput(ended.content) : partsToText(ended.content);
     },
   });
-  // Their type says the schema in their own words for JSON; it is JSON.
+  // The SDK has a type of its own for JSON Schemas, and this schema is one.
   return calls.tools().map((spec) => toTool(spec) as unknown as FunctionTool);
 }
 
@@ -52,7 +53,7 @@ interface CallDetails {
   readonly signal?: AbortSignal;
 }
 
-/** What is not JSON goes down the line as it is, which says where it broke off. */
+/** Input that is not JSON is passed on as text. The engine then tells the model where the JSON breaks off. */
 function readInput(text: string): unknown {
   try {
     return JSON.parse(text === "" ? "{}" : text) as unknown;

@@ -1,4 +1,4 @@
-/** Where a host's open questions and the calls they were about are kept, between requests and over restarts. */
+/** Keeps a host's open questions and the calls that they are about, between requests and across restarts. */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -13,7 +13,10 @@ export interface KeptCall {
   readonly ended?: Ended;
 }
 
-/** A database of one's own has these three; `claim` has to be atomic among all who use it. */
+/**
+ * The three operations that a database of your own has to offer. `claim` must be atomic among all processes
+ * that use it.
+ */
 export interface CallStore {
   get(key: string): Promise<KeptCall | undefined>;
   set(key: string, call: KeptCall): Promise<void>;
@@ -21,10 +24,10 @@ export interface CallStore {
   claim(key: string): Promise<boolean>;
 }
 
-/** More than any conversation waits for at one time. */
+/** This is more than all conversations wait for at any one time. */
 const keptInMemory = 1_000;
 
-/** In memory: the oldest are forgotten. */
+/** Keeps calls in memory and forgets the oldest ones. */
 export function createCallStore(): CallStore {
   const calls = new Map<string, KeptCall>();
   const claimed = new Set<string>();
@@ -67,7 +70,7 @@ export function createCallFolder(folder: string, options: CallFolderOptions = {}
     async get(key) {
       await ready();
       const text = await readFile(file(key, "json"), "utf8").catch(unlessMissing);
-      return text === undefined ? undefined : (JSON.parse(text) as KeptCall); // written whole, by us
+      return text === undefined ? undefined : (JSON.parse(text) as KeptCall); // we wrote this file, and as a whole
     },
     async set(key, call) {
       await ready();

@@ -31,7 +31,7 @@ export interface AdapterOptions {
   readonly store?: CallStore;
 }
 
-/** Checked where an engine is handed to a host: a word nobody knows is a mistake. */
+/** The options that are checked when an engine is given to a host. An unknown option is an error. */
 export const adapterFields = {
   only: "strings",
   store: { methods: ["claim"], words: "a store of calls, as createCallFolder makes it" },
@@ -81,7 +81,7 @@ export interface HostCallsOptions extends AdapterOptions {
   readonly everyCallOnce?: boolean;
 }
 
-/** Tools that the host itself runs, and no model is offered. */
+/** The group of tools that the host itself runs and that no model is offered. */
 export const hostGroup = "host";
 
 const never = new AbortController().signal;
@@ -136,7 +136,8 @@ export function createHostCalls(engine: ToolHost, options: HostCallsOptions = {}
       const kept = await store.get(key);
       const { decision, request, reason } = await engine.decide(toAsked(call));
       if (kept?.question !== undefined) {
-        // The question that was shown stands. If the files have changed since, its yes is worth nothing: that is right.
+        // The question that was shown is kept. If the files have changed since then, a yes to it is rightly
+        // not valid any more.
         return { hash: kept.question, reason, ...(request?.hash === kept.question ? { request } : {}) };
       }
       if (answered || decision !== "ask" || request === undefined) return undefined;
@@ -176,7 +177,7 @@ function toAsked({ id, name, input }: HostCall): Asked {
   return { id, name, kind: "function", arguments: text, askedAt: Date.now(), ...defined({ markerless }) };
 }
 
-/** The same for the same call only: another input under the same id is another call. */
+/** The key under which a call is kept. Another input under the same id is another call and has another key. */
 function keyOf(engine: ToolHost, { id, name, input, thread = "" }: HostCall): string {
   const tool = engine.registry.find(name)?.name ?? name;
   return createHash("sha256")
@@ -184,18 +185,21 @@ function keyOf(engine: ToolHost, { id, name, input, thread = "" }: HostCall): st
     .digest("hex");
 }
 
-/** It did not run where the gate said no, so it may be asked for again. */
+/** Whether the call got past the gate. A call that was not run may be asked for again. */
 function didRun({ code, ruling }: Ended): boolean {
   return code !== "needs_approval" && code !== "invalid_input" && code !== "unknown_tool" && ruling !== undefined;
 }
 
-/** What went wrong, as the model is told; undefined where it went well. A command that failed tells so itself. */
+/**
+ * What went wrong, in the words that the model is told, or undefined if nothing did. A command that failed
+ * says so in its own output.
+ */
 export function failureOf(ended: Ended): CallError | undefined {
   if (ended.ok || typeof ended.exitCode === "number") return undefined;
   return new CallError(ended.code ?? "failed", partsToText(ended.content));
 }
 
-/** A schema that says outright what it leaves open: some hosts refuse one that does not. */
+/** Adds the fields that a schema may leave out, because some hosts refuse a schema without them. */
 export function closedSchema(schema: JsonObject): JsonObject {
   return {
     ...schema,

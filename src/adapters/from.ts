@@ -56,7 +56,7 @@ export interface LangChainToolLike {
 /** A LangChain tool as one of ours. */
 export function fromLangChain(tool: LangChainToolLike, options: FromOptions = {}): AnyTool {
   const { name, description, schema } = tool;
-  // `never` in the type takes every tool, whatever it calls its input.
+  // The parameter's type is `never`, so that tools with any type of input are accepted.
   const invoke = tool.invoke.bind(tool) as (call: unknown, config: unknown) => Promise<unknown>;
   return declare("fromLangChain", { name, description, input: schema, tool }, options, {
     async run(input, ctx) {
@@ -87,7 +87,7 @@ export interface FromAgentsOptions extends FromOptions {
 export function fromAgents(tool: AgentsToolLike, options: FromAgentsOptions = {}): AnyTool {
   const { context = { context: {} }, ...rest } = options;
   const { name, description, parameters } = tool;
-  // `never` in the type takes every tool, whatever its context.
+  // The parameter's type is `never`, so that tools with any type of context are accepted.
   const invoke = tool.invoke.bind(tool) as (context: unknown, input: string, details: unknown) => Promise<unknown>;
   return declare("fromAgents", { name, description, input: parameters, tool }, rest, {
     async run(input, ctx) {
@@ -141,7 +141,7 @@ function declare(
     ...options,
     name: options.name ?? name,
     description,
-    input: readSchema(from, name, input) as AnyTool["input"], // checked by the line around it
+    input: readSchema(from, name, input) as AnyTool["input"], // the engine checks the schema
     async run(given: never, ctx: ToolContext) {
       if (
         typeof asks === "function" &&
@@ -156,20 +156,20 @@ function declare(
   });
 }
 
-/** Each library's own order of arguments. */
+/** Calls the tool's question about approval with the arguments in the order of its library. */
 function wantsApproval(
   from: string,
   asks: (...args: never[]) => unknown,
   input: unknown,
   { callId }: ToolContext,
 ): unknown {
-  const ask = asks as (...args: unknown[]) => unknown; // its author's own types
+  const ask = asks as (...args: unknown[]) => unknown; // its author chose the types
   return from === "fromAgents"
     ? ask({ context: {} }, input, callId)
     : ask(input, { toolCallId: callId, messages: [], experimental_context: undefined });
 }
 
-/** Zod and other Standard Schemas and JSON Schemas stand as they are; the AI SDK's wrappers are opened. */
+/** Zod, other Standard Schemas and JSON Schemas are taken as they are. The AI SDK's wrappers are opened. */
 function readSchema(from: string, name: string, given: unknown): unknown {
   const schema = typeof given === "function" && !("~standard" in given) ? (given as () => unknown)() : given;
   if (!isObject(schema) || "~standard" in schema || !("jsonSchema" in schema)) return schema;
@@ -179,7 +179,7 @@ function readSchema(from: string, name: string, given: unknown): unknown {
   return json;
 }
 
-/** There each value a generator yields stands for the whole, and the last one is the result. */
+/** In the AI SDK every value that a generator yields replaces the one before, and the last one is the result. */
 async function lastOf(output: unknown, ctx: ToolContext): Promise<unknown> {
   if (!isAsyncIterable(output)) return output;
   let last: unknown;
@@ -204,7 +204,7 @@ function toOutput(value: unknown): ToolOutput {
   return typeof value === "string" || value === undefined ? value : toJson(value);
 }
 
-/** As it would be sent: what JSON has no form for is left out. */
+/** The value as it would be sent, without what cannot be written as JSON. */
 function toJson(value: unknown): Json {
   return JSON.parse(JSON.stringify(value) ?? "null") as Json;
 }

@@ -20,7 +20,7 @@ export { createCallFolder } from "./call-store.ts";
 export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
 export type { AdapterOptions, ToolHost } from "./calls.ts";
 
-/** What `interrupt` shows. Answered with `new Command({ resume: { approved: true } })`; anything else is a no. */
+/** What `interrupt` shows. `new Command({ resume: { approved: true } })` is a yes, and any other answer is a no. */
 export interface LangChainQuestion {
   readonly type: "callgate.approval";
   readonly toolCallId: string;
@@ -72,14 +72,17 @@ export function toLangChainTools(engine: ToolHost, options: AdapterOptions = {})
   );
 }
 
-/** What a tool's function is told beside its input. */
+/** What LangChain passes to a tool's function besides its input. */
 interface CallConfig {
   readonly toolCall?: { readonly id?: string };
   readonly signal?: AbortSignal;
   readonly configurable?: { readonly thread_id?: unknown };
 }
 
-/** Throws where the graph stops here to ask. Not given: there is no graph, so nobody can answer. */
+/**
+ * Throws if the graph stops here to ask. The answer is not given if there is no graph, because then nobody
+ * can answer.
+ */
 async function askGraph(question: LangChainQuestion): Promise<{ given: boolean; value?: unknown }> {
   const graph = await import("@langchain/langgraph").catch(() => undefined);
   if (graph === undefined) return { given: false };
@@ -99,7 +102,7 @@ function wordsOf(answer: unknown): string | undefined {
   return isObject(answer) && typeof answer["message"] === "string" ? answer["message"] : undefined;
 }
 
-/** The whole ending stays beside the message, for programs. */
+/** The message for the model. How the call ended is attached as a whole, for programs. */
 function toMessage(ended: Ended): ToolMessage {
   return new ToolMessage({
     tool_call_id: ended.id,

@@ -40,7 +40,7 @@ export function toAiSdkModel(model: Model, provider = "callgate"): AiSdkModel {
     specificationVersion: "v3",
     provider,
     modelId: model.name,
-    // Addresses are the server's to fetch or to refuse: every wire of ours has a place for them.
+    // Every wire has a place for addresses, and the model's server fetches or refuses them.
     supportedUrls: { "*/*": [/^https?:\/\//] },
     async doStream(options) {
       return { stream: toReadable(ask(options)) };
@@ -88,7 +88,7 @@ function toReadable(parts: AsyncGenerator<StreamPart>): ReadableStream<StreamPar
   });
 }
 
-/** Our events in the SDK's words. Calls that are not whole are never handed over: nobody may run them. */
+/** Translates our events to the SDK's. Incomplete calls are never handed over, because nobody may run them. */
 async function* toStreamParts(
   events: AsyncIterable<ModelEvent>,
   request: ModelRequest,
@@ -176,7 +176,10 @@ function* endOf(id: string, item: Item, request: ModelRequest): Generator<Stream
     };
 }
 
-/** A custom tool's text is JSON to the SDK. Where the model's way of writing has no types, the tool's schema says them. */
+/**
+ * The SDK wants JSON, also for the text of a custom tool. If the model writes values without types, they
+ * are taken from the tool's schema.
+ */
 function inputOf({ name, kind, untyped, arguments: raw }: CallItem, { tools }: ModelRequest): string {
   if (kind === "custom") return JSON.stringify({ input: raw });
   const spec = untyped === true ? tools.find((tool) => tool.kind === "function" && tool.name === name) : undefined;
@@ -185,13 +188,13 @@ function inputOf({ name, kind, untyped, arguments: raw }: CallItem, { tools }: M
   return JSON.stringify(coerce(parsed.value, spec.parameters, []));
 }
 
-/** Ids this short are made by counting: two conversations would share them, and the SDK's pages key on them. */
+/** Short ids are made by counting, so two conversations would share them. Pages of the SDK use them as keys. */
 function uniqueId({ id, markerless }: CallItem): string {
   const unique = id.length >= 16 ? id : `${id}_${crypto.randomUUID().slice(0, 8)}`;
   return markerless === true ? `${unmarkedPrefix}${unique}` : unique;
 }
 
-/** What the model's wire wants to hear again: signatures, sealed thoughts, how the call was written. */
+/** What the model's wire needs to get back: signatures, sealed thoughts, and how the call was written. */
 function metadataOf(item: CallItem | ReasoningItem): { providerMetadata?: Metadata } {
   const { extra } = item;
   const kept =
@@ -203,7 +206,7 @@ function metadataOf(item: CallItem | ReasoningItem): { providerMetadata?: Metada
           extra,
           itemId: item.itemId,
         });
-  // Both are JSON; theirs may be written to, ours may not.
+  // Both types are JSON. The SDK's is mutable and ours is not.
   return Object.keys(kept).length === 0 ? {} : { providerMetadata: { [own]: kept } as unknown as Metadata };
 }
 

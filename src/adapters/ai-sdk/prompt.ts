@@ -1,10 +1,10 @@
-/** What the AI SDK asks a model, as a request of ours: messages to items, tools to specs, settings to settings. */
+/** Translates a request of the AI SDK to one of ours: messages to items, tools to specs, and settings to settings. */
 import type { LanguageModel } from "ai";
 import { text, type Part } from "../../base/content.ts";
 import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
 import type { CallItem, Item, ModelRequest, ReasoningItem, ToolChoice, ToolSpec } from "../../spec/model.ts";
 
-/** The third version of the AI SDK's model interface: AI SDK 6 and 7 take it. */
+/** The third version of the AI SDK's model interface, which AI SDK 6 and 7 accept. */
 export type AiSdkModel = Extract<Exclude<LanguageModel, string>, { readonly specificationVersion: "v3" }>;
 type Options = Parameters<AiSdkModel["doStream"]>[0];
 type Message = Options["prompt"][number];
@@ -14,10 +14,10 @@ type ResultOutput = Extract<
   { readonly type: "tool-result" }
 >["output"];
 
-/** Under this name our own facts travel in the SDK's messages, and come back with them. */
+/** The name under which our own data travels in the SDK's messages and comes back with them. */
 export const own = "callgate";
 
-/** Settings that no model of ours is told: said, not swallowed. */
+/** Warns about settings that are not passed on to the model. */
 export function warningsOf(options: Options): Warning[] {
   const unsupported = (["topK", "presencePenalty", "frequencyPenalty", "seed"] as const).filter(
     (name) => options[name] !== undefined,
@@ -94,7 +94,7 @@ function assistantItem(part: Extract<Message, { role: "assistant" }>["content"][
     case "text":
       return [{ type: "message", role: "assistant", content: [text(part.text)] }];
     case "reasoning":
-      // What we said ourselves comes back as we said it.
+      // What we attached to the part ourselves is restored unchanged.
       return [{ type: "reasoning", ...defined({ text: part.text || undefined }), ...kept } as ReasoningItem];
     case "tool-call": {
       const call: CallItem = {
@@ -111,7 +111,7 @@ function assistantItem(part: Extract<Message, { role: "assistant" }>["content"][
     case "file":
       return [{ type: "message", role: "assistant", content: [toPart(part)] }];
     default:
-      return []; // results of the provider's own tools: told by its text
+      return []; // the model's text tells the results of the provider's own tools
   }
 }
 
@@ -152,7 +152,7 @@ function readOutput(output: ResultOutput): { ok: boolean; content: readonly Part
   }
 }
 
-/** Versions differ in how they spell a file; all of them have a media type and data or an address somewhere. */
+/** The versions spell a file differently, but each has a media type, and data or an address, somewhere. */
 function toResultPart(part: { readonly type: string }): Part {
   const found = new Map<string, unknown>(Object.entries(part));
   const data: unknown = found.get("data");

@@ -6,7 +6,7 @@ import type { CapturedOutput } from "../../spec/capability.ts";
 import type { AnyTool, ToolContext } from "../../spec/tool.ts";
 import { hostGroup } from "../calls.ts";
 
-/** The tools behind it, by name: rules may speak about them, and no model is offered them by `toAiSdkTools`. */
+/** The names of these tools. Rules may mention them, and `toAiSdkTools` never offers them to a model. */
 export const sandboxToolNames = {
   run: "sandbox_run",
   read: "sandbox_read",
@@ -15,7 +15,10 @@ export const sandboxToolNames = {
   remove: "sandbox_delete",
 } as const;
 
-/** What one operation hands to its tool and gets back, past the line that judges and records it. */
+/**
+ * What one operation gives to its tool and gets back from it directly, while the call itself is judged and
+ * recorded.
+ */
 export interface Job {
   readonly data?: Uint8Array;
   readonly stdout?: Queue<string>;
@@ -23,7 +26,7 @@ export interface Job {
   result?: unknown;
 }
 
-/** What a host is given of one stream: more than this is a file's business. */
+/** How much of one stream a host is given. More than this should be written to a file. */
 const maxOutputBytes = 16 * 1024 * 1024;
 
 export interface Looked {
@@ -39,7 +42,10 @@ const pathInput = {
   additionalProperties: false,
 } as const;
 
-/** Plain tools, judged by what they touch. Bytes go past the line's text, through the job of the call. */
+/**
+ * Ordinary tools that are judged by what they touch. Bytes are passed through the job of the call, because
+ * results are text.
+ */
 export function sandboxTools(jobs: ReadonlyMap<string, Job>): readonly AnyTool[] {
   const finish = (ctx: ToolContext, result: unknown): string => {
     const job = jobs.get(ctx.callId);

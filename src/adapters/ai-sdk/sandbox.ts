@@ -18,7 +18,7 @@ interface WriteOptions<Content> extends PathOptions {
   readonly content: Content;
 }
 
-/** A command that runs: what it prints, as it comes. */
+/** A running command, with its output as it arrives. */
 export interface AiSdkSandboxProcess {
   readonly stdout: ReadableStream<Uint8Array>;
   readonly stderr: ReadableStream<Uint8Array>;
@@ -76,7 +76,7 @@ export function toAiSdkSandbox(engine: ToolHost): AiSdkSandbox {
     const { command, workingDirectory, env = {} } = options;
     const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}; `);
     const cwd = workingDirectory === undefined ? {} : { cwd: workingDirectory };
-    // The tool below made it.
+    // This is the result that the tool of that name makes.
     return perform(
       sandboxToolNames.run,
       { command: `${exports.join("")}${command}`, ...cwd },
@@ -101,7 +101,7 @@ export function toAiSdkSandbox(engine: ToolHost): AiSdkSandbox {
       const job = { stdout: createQueue<string>(), stderr: createQueue<string>() };
       const abortSignal = AbortSignal.any([stop.signal, ...(options.abortSignal ? [options.abortSignal] : [])]);
       const end = runCommand({ ...options, abortSignal }, job);
-      end.catch(() => undefined); // told by `wait`
+      end.catch(() => undefined); // `wait` reports the error
       const process: AiSdkSandboxProcess = {
         stdout: toBytes(job.stdout),
         stderr: toBytes(job.stderr),

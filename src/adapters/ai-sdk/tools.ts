@@ -9,7 +9,10 @@ import type { FunctionSpec } from "../../spec/model.ts";
 import { createRunningText } from "../../session/running-text.ts";
 import { adapterFields, createHostCalls, failureOf, type AdapterOptions, type ToolHost } from "../calls.ts";
 
-/** What a tool gives to the AI SDK: to its callbacks, to `steps`, and to a page. The model is told `content` only. */
+/**
+ * What a tool returns to the AI SDK, for its callbacks, for `steps` and for a page. The model is told only
+ * `content`.
+ */
 export interface AiSdkOutput {
   /** `running`: what the call has printed or told so far; replaced by what comes next. */
   readonly status: "running" | "done";
@@ -28,7 +31,7 @@ interface CallOptions {
 
 type Approval = { readonly type: "user-approval"; readonly reason: string } | undefined;
 
-/** Our tools in the AI SDK's form, with the approvals that belong to them. */
+/** Our tools in the form of the AI SDK, with their approvals. */
 export interface AiSdkTools {
   /** For `tools` of `generateText`, `streamText` and agents. */
   readonly tools: ToolSet;
@@ -66,7 +69,7 @@ export function toAiSdkTools(engine: ToolHost, options: AdapterOptions = {}): Ai
           { id: toolCallId, name: spec.name, input },
           {
             signal: abortSignal,
-            // The SDK comes here only when nobody had to be asked, or the answer was yes.
+            // The SDK runs a tool only if nobody had to be asked or the answer was yes.
             approved: true,
             onEvent(event) {
               const text = running.add(event);
@@ -80,13 +83,13 @@ export function toAiSdkTools(engine: ToolHost, options: AdapterOptions = {}): Ai
     },
     toModelOutput: ({ output }: { readonly output: unknown }) => ({
       type: "content" as const,
-      // `execute` above made it.
+      // The output was made by `execute` above.
       value: (output as AiSdkOutput).content.map(toModelPart),
     }),
   });
 
   return {
-    // The SDK's own type has a branch for every kind of tool; these are functions with a schema made by hand.
+    // The SDK's type has a branch for every kind of tool. These are functions with a hand-made schema.
     tools: Object.fromEntries(specs.map((spec) => [spec.name, toTool(spec)])) as unknown as ToolSet,
     toolApproval: Object.fromEntries(
       specs.map((spec) => [
@@ -101,7 +104,7 @@ export function toAiSdkTools(engine: ToolHost, options: AdapterOptions = {}): Ai
   };
 }
 
-/** Do the messages hold an answer to the question about this call? */
+/** Whether the messages contain an answer to the question about this call. */
 function isAnswered(toolCallId: string, messages: NonNullable<CallOptions["messages"]>): boolean {
   const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? content.filter(isObject) : []));
   const asked = parts.filter((part) => part["type"] === "tool-approval-request" && part["toolCallId"] === toolCallId);
@@ -122,7 +125,7 @@ function toOutput(ended: Ended): AiSdkOutput {
   };
 }
 
-/** As its `jsonSchema()` makes one. The input is checked by the line, which also explains what is wrong with it. */
+/** A schema as the SDK's `jsonSchema()` makes it. The engine checks the input and explains what is wrong with it. */
 function toAiSdkSchema({ parameters }: FunctionSpec) {
   return {
     [Symbol.for("vercel.ai.schema")]: true,

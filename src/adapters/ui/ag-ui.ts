@@ -56,7 +56,7 @@ export async function* toAgUi(events: AsyncIterable<SessionEvent>, run: AgUiRun)
         break;
       }
       case "call.asked": {
-        // Calls that a call makes, and those of a turn that goes on, were in no answer of this run.
+        // The calls that another call makes, and those of a resumed turn, were not part of an answer of this run.
         const { id, name, arguments: given } = event.call;
         if (started.has(id)) break;
         started.add(id);
@@ -116,10 +116,10 @@ export async function* toAgUi(events: AsyncIterable<SessionEvent>, run: AgUiRun)
   }
 }
 
-/** The items of an answer that are open, by their place in it. */
+/** The unfinished items of an answer, by their position in it. */
 type OpenItems = Map<number, { readonly id: string; readonly kind: "text" | "reasoning" | "call" }>;
 
-/** What the model writes: words, thoughts and the arguments of calls, as they grow. */
+/** Events for what the model writes: words, thoughts and the arguments of calls, as they grow. */
 function* itemEvents(
   event: Extract<SessionEvent, { type: "item.started" | "item.delta" | "item.done" }>,
   open: OpenItems,
@@ -168,7 +168,7 @@ function* itemEvents(
   }
 }
 
-/** Answers an AG-UI run: the last message of the user begins a turn, `resume` goes on with the one that waits. */
+/** Answers an AG-UI run. The user's last message begins a turn, and `resume` continues the one that waits. */
 export async function toAgUiResponse(session: Session, input: AgUiInput): Promise<Response> {
   const answers = input.resume ?? [];
   const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
@@ -177,7 +177,7 @@ export async function toAgUiResponse(session: Session, input: AgUiInput): Promis
     if (last === undefined) throw new TypeError("toAgUiResponse: there is no message of the user");
     return new Response(toEventStream(toAgUi(session.send(readContent(last)), input)), { headers });
   }
-  // An interrupt's id is the hash of its question; the session knows which call waits under it.
+  // The id of an interrupt is the hash of its question. The session knows which call waits for it.
   for (const callId of session.openTurn?.waiting ?? [])
     for (const { interruptId, status, payload } of answers) {
       const isYes = status !== "cancelled" && isObject(payload) && payload["approved"] === true;

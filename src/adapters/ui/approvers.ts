@@ -1,7 +1,10 @@
-/** Who answers on a web page: later, when the messages come back, or at a second address while the stream stays open. */
+/**
+ * Two ways to answer on a web page: later, when the messages come back, or at a second address while the
+ * stream stays open.
+ */
 import type { ApprovalAnswer, Approver } from "../../spec/stages.ts";
 
-/** For `createSession({ approver: answerLater })`: the turn ends as waiting, and goes on when the answer comes. */
+/** For `createSession({ approver: answerLater })`. The turn ends as waiting and continues when the answer arrives. */
 export const answerLater: Approver = { ask: async () => "later" };
 
 /** An approver whose questions stay open until `answer` is called, by the web page for example. */
@@ -10,7 +13,7 @@ export interface OpenApprover extends Approver {
   answer(approvalId: string, answer: ApprovalAnswer): boolean;
 }
 
-/** Holds the call and the stream until `answer` is called, by the route that takes answers. */
+/** Creates an approver that holds the call and the stream until the route for answers calls `answer`. */
 export function createOpenApprover(): OpenApprover {
   const waiting = new Map<string, (answer: ApprovalAnswer) => void>();
   return {

@@ -29,7 +29,7 @@ const finishes = {
   error: "error",
 } as const satisfies Record<TurnEndReason, string>;
 
-/** The chunks of one turn, from `start` to `finish`. Everything a call does is told under its id. */
+/** The chunks of one turn, from `start` to `finish`. Everything that a call does is reported under its id. */
 export async function* toUiMessageStream(
   events: AsyncIterable<SessionEvent>,
   { messageId = crypto.randomUUID() }: UiStreamOptions = {},
@@ -103,11 +103,11 @@ export async function* toUiMessageStream(
   if (!isFinished) yield { type: "finish", finishReason: "stop" };
 }
 
-/** The items of an answer that are open, by their place in it. */
+/** The unfinished items of an answer, by their position in it. */
 type OpenItems = Map<number, { readonly id: string; readonly kind: "text" | "reasoning" | "call" }>;
 type RunningTexts = Map<string, ReturnType<typeof createRunningText>>;
 
-/** What the model writes: words, thoughts and the arguments of calls, as they grow. */
+/** Chunks for what the model writes: words, thoughts and the arguments of calls, as they grow. */
 function* itemChunks(
   event: Extract<SessionEvent, { type: "item.started" | "item.delta" | "item.done" }>,
   open: OpenItems,
@@ -142,7 +142,7 @@ function* itemChunks(
   }
 }
 
-/** What becomes of a call, under its id. */
+/** Chunks for what happens to a call, under its id. */
 function* callChunks(
   event: Extract<
     SessionEvent,
@@ -217,7 +217,7 @@ export async function toUiResponse(session: Session, messages: readonly UiMessag
   return streamResponse(toUiMessageStream(events, { messageId: last.id }));
 }
 
-/** Nothing waits any more: the page sent its messages a second time. */
+/** The page sent its messages a second time, and nothing waits any more. */
 async function* nothing(): AsyncGenerator<SessionEvent> {}
 
 async function takeAnswers(session: Session, { parts }: UiMessage): Promise<void> {
@@ -226,7 +226,7 @@ async function takeAnswers(session: Session, { parts }: UiMessage): Promise<void
     if (state !== "approval-responded" || typeof toolCallId !== "string" || !isObject(approval)) continue;
     const { id, approved, reason } = approval;
     if (typeof id !== "string") continue;
-    // Only a plain yes is one.
+    // Only `true` counts as a yes.
     const message = typeof reason === "string" ? { message: reason } : {};
     await session.answer(toolCallId, id, approved === true ? { answer: "once" } : { answer: "no", ...message });
   }
@@ -258,7 +258,7 @@ function streamResponse(chunks: AsyncGenerator<UIMessageChunk>): Response {
   });
 }
 
-/** Values as server-sent events. Whoever stops reading stops the turn. */
+/** Values as server-sent events. A client that stops reading stops the turn. */
 export function toEventStream(values: AsyncGenerator<unknown>, last = ""): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>({
