@@ -1,6 +1,6 @@
 /** Folders of sessions, through the built command: where they come from, which worker has them, and that they go. */
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join, normalize } from "node:path";
@@ -82,6 +82,10 @@ describe.skipIf(!has("openssl"))("bases over HTTPS (needs openssl)", { timeout: 
     execFileSync("git", ["-C", join(files, "repo.git"), "update-server-info"]);
     execFileSync("tar", ["-czf", join(files, "notes.tar.gz"), "-C", work, "note.txt"]);
     writeFileSync(join(files, "broken.tar.gz"), "no archive");
+    // A file of 5 GB that is one hole: the archive has a few hundred bytes.
+    writeFileSync(join(folder, "bomb"), "");
+    truncateSync(join(folder, "bomb"), 5 * 1024 ** 3);
+    execFileSync("tar", ["-czSf", join(files, "bomb.tar.gz"), "-C", folder, "bomb"]);
     server = createServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (request, response) => {
       const { pathname } = new URL(request.url ?? "/", "https://x");
       if (pathname === "/moved.tar.gz") return void response.writeHead(302, { location: "/notes.tar.gz" }).end();
@@ -111,15 +115,19 @@ describe.skipIf(!has("openssl"))("bases over HTTPS (needs openssl)", { timeout: 
       [{ kind: "git", url: `${base}/repo.git`, ref: "nowhere" }, "nowhere"],
       [{ kind: "archive", url: `${base}/moved.tar.gz` }, "HTTP 302"],
       [{ kind: "archive", url: `${base}/broken.tar.gz` }, "none that tar can read"],
+      [{ kind: "archive", url: `${base}/bomb.tar.gz` }, "unpacks to more than 1 GB"],
       [{ kind: "archive", url: base.replace("https", "http") }, "an https address"],
       // Another tenant reaches a machine of this network only where its host is named.
       [{ kind: "git", url: `${base}/repo.git` }, "the second note", other],
       [{ kind: "archive", url: `${base.replace("localhost", "127.0.0.1")}/x` }, "is at a private address", other],
     ];
     await Promise.all(cases.map(async ([from, words, who]) => expect((await read(from, who)).said).toContain(words)));
+    // Of a base that could not be had nothing is left: four could.
+    expect(ownersIn(data)).toHaveLength(4);
+    expect(foldersOf(data).filter((name) => name.endsWith(".new"))).toEqual([]);
     for (const { id } of (await client.sessions()).sessions) await client.remove(id);
-    // The other tenant's are still there.
-    await expect.poll(() => ownersIn(data), { timeout: 20_000 }).toHaveLength(2);
+    // The other tenant's is still there.
+    await expect.poll(() => ownersIn(data), { timeout: 20_000 }).toHaveLength(1);
   });
 });
 

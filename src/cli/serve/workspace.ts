@@ -1,27 +1,15 @@
 /** The folder a session works in: made from its base when the session is first opened, gone when the session is. */
 import { execFile } from "node:child_process";
 import { lookup } from "node:dns/promises";
-import {
-  createWriteStream,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import type { IncomingMessage } from "node:http";
-import { get, type RequestOptions } from "node:https";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { isAbsolute, join, relative } from "node:path";
-import { Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { isObject, type Json } from "../../base/json.ts";
 import { isPrivateAddress } from "../../runtime/proxy/hosts.ts";
 import type { SessionStore } from "../../serve/index.ts";
 import { undoFile } from "../../workspace/undo.ts";
+import { downloadArchive, unpackArchive } from "./archive.ts";
 
 export type Base =
   | { readonly kind: "empty" }
@@ -31,7 +19,6 @@ export type Base =
 
 const run = promisify(execFile);
 const maxMs = 10 * 60_000;
-const maxArchiveBytes = 1024 * 1024 * 1024;
 
 export function readBase(given: Json | undefined): Base | undefined {
   return isObject(given) ? (given as unknown as Base) : undefined; // matched the route's schema when it came in
@@ -66,9 +53,23 @@ export async function prepareWorkspace({
   rmSync(temporary, { recursive: true, force: true });
   mkdirSync(temporary, { recursive: true, mode: 0o700 });
   writeFileSync(ownerOf(cwd), session, { mode: 0o600 });
-  if (base?.kind === "git") await clone(await findHost(base.url, mayBePrivate), base.ref, temporary);
-  if (base?.kind === "archive") await unpack(await findHost(base.url, mayBePrivate), temporary);
+  try {
+    if (base?.kind === "git") await clone(await findHost(base.url, mayBePrivate), base.ref, temporary);
+    if (base?.kind === "archive") await unpack(await findHost(base.url, mayBePrivate), temporary);
+  } catch (error) {
+    // The owner last, as where folders are swept.
+    for (const path of [temporary, ownerOf(cwd)]) rmSync(path, { recursive: true, force: true });
+    throw error;
+  }
   renameSync(temporary, cwd);
+}
+
+/** The archive itself lies beside what it unpacks to for as long as that takes. */
+async function unpack({ url, address }: Found, folder: string): Promise<void> {
+  const file = join(folder, ".archive");
+  await downloadArchive(url, address, file);
+  await unpackArchive(file, folder);
+  rmSync(file);
 }
 
 interface Found {
@@ -111,40 +112,6 @@ async function clone({ url, address }: Found, ref: string | undefined, folder: s
     });
   await git("clone", "--quiet", "--no-checkout", "--", url.href, folder);
   await git("-C", folder, "checkout", "--quiet", "--detach", ref ?? "HEAD", "--");
-}
-
-async function unpack({ url, address }: Found, folder: string): Promise<void> {
-  const file = join(folder, ".archive");
-  await download(url, address, file);
-  await run("tar", ["-xf", file, "--no-same-owner", "--no-same-permissions", "-C", folder], { timeout: maxMs }).catch(
-    () => {
-      throw new Error("the archive is none that tar can read (.tar, .tar.gz, .tar.xz, .tar.zst)");
-    },
-  );
-  rmSync(file);
-}
-
-async function download(url: URL, address: string, file: string): Promise<void> {
-  const family = isIP(address);
-  const at: RequestOptions = {
-    signal: AbortSignal.timeout(maxMs),
-    lookup: (_host, options, done) => (options.all ? done(null, [{ address, family }]) : done(null, address, family)),
-  };
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(url, at, resolve).on("error", reject);
-  });
-  if (response.statusCode !== 200) {
-    response.destroy();
-    throw new Error(`the archive could not be had: HTTP ${response.statusCode}`);
-  }
-  let bytes = 0;
-  const counted = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      done(bytes > maxArchiveBytes ? new Error("the archive is larger than 1 GB") : null, chunk);
-    },
-  });
-  await pipeline(response, counted, createWriteStream(file, { mode: 0o600 }));
 }
 
 const sweepMs = 10 * 60_000;
