@@ -100,6 +100,8 @@ interface Draft {
   readonly calls: Map<string, CallEntry>;
   /** What is being said right now, by the item it belongs to. */
   readonly growing: Map<string, MessageEntry | ThoughtEntry>;
+  /** Calls as they were before the question whether to run them again, by their id. */
+  readonly again: Map<string, CallEntry>;
   readonly onChange: (entry: Entry | undefined) => void;
 }
 
@@ -118,7 +120,7 @@ export function createTimeline(onChange: (entry: Entry | undefined) => void = ()
     },
     live: (event) => readLive(draft, event),
   };
-  const draft: Draft = { timeline, calls: new Map(), growing: new Map(), onChange };
+  const draft: Draft = { timeline, calls: new Map(), growing: new Map(), again: new Map(), onChange };
   return timeline;
 }
 
@@ -208,12 +210,21 @@ const readers: Readonly<Record<string, Reader>> = {
   "approval.asked": (draft, record) => {
     const request = record["request"] as ApprovalRequest;
     const entry = callOf(draft, String(record["id"]), record.at, request.call.tool, request.call.input);
+    // Whether to run it again with more. Where nobody can be waited for, the question goes as it came.
+    if (entry.state === "running" && request.effects === undefined) draft.again.set(entry.id, { ...entry });
     Object.assign(entry, { state: "waiting", approval: request });
     touch(draft, entry);
   },
   "approval.answered": (draft, record) => {
     const entry = callOf(draft, String(record["id"]), record.at);
     const answer = record["answer"] as { readonly answer?: string; readonly message?: string } | undefined;
+    const before = draft.again.get(entry.id);
+    draft.again.delete(entry.id);
+    if (answer === undefined && before !== undefined) {
+      const { state, approval, answer: first } = before;
+      Object.assign(entry, { state, approval, answer: first });
+      return touch(draft, entry);
+    }
     entry.answer =
       answer === undefined
         ? "nobody could be asked"

@@ -56,6 +56,31 @@ test("live text is there at once and is replaced by its record", () => {
   expect(timeline.entries).toMatchObject([{ text: "Half a sentence, now whole.", live: false }]);
 });
 
+test("a question about running it again that nobody could be waited for leaves the call as it was", () => {
+  const ask = (hash: string, more = {}) => ({
+    id: "c1",
+    request: { call: { id: "c1", tool: "shell_command", input: {} }, reason: hash, commands: [], hash, ...more },
+  });
+  const play = (more?: object) => {
+    const timeline = createTimeline();
+    timeline.add(record(0, "approval.asked", ask("first")));
+    timeline.add(record(1, "approval.answered", { id: "c1", answer: { answer: "once" } }));
+    timeline.add(record(2, "call.started", { id: "c1", tool: "shell_command", input: {} }));
+    timeline.add(record(3, "approval.asked", ask("again", more)));
+    return timeline;
+  };
+  const left = play();
+  left.add(record(4, "approval.answered", { id: "c1" }));
+  expect(left.entries).toMatchObject([{ state: "running", answer: "yes, once", approval: { hash: "first" } }]);
+  const answered = play();
+  answered.add(record(4, "approval.answered", { id: "c1", answer: { answer: "no" } }));
+  expect(answered.entries).toMatchObject([{ answer: "no", approval: { hash: "again" } }]);
+  // What a held run did is dropped then, and that is told.
+  const held = play({ effects: {} });
+  held.add(record(4, "approval.answered", { id: "c1" }));
+  expect(held.entries).toMatchObject([{ answer: "nobody could be asked", approval: { hash: "again" } }]);
+});
+
 test("a question waits at its call until it is answered, and live output is bounded", () => {
   const timeline = createTimeline();
   const request = {
