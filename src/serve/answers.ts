@@ -1,4 +1,4 @@
-/** What the routes answer, as JSON Schema: told by the OpenAPI document. Clients have to bear more fields than these. */
+/** The answers of the routes as JSON Schema, for the OpenAPI document. Clients must tolerate additional fields. */
 import type { Json, JsonObject } from "../base/json.ts";
 import { count, text } from "./bodies.ts";
 
@@ -58,7 +58,7 @@ export const oneSession = object(
   ["plan", "diff", "context"],
 );
 
-/** Fields of a record beyond these are those of its type: see the page on events. */
+/** The other fields of a record depend on its type and are described in docs/events.md. */
 export const records = object({
   records: list(object({ n: count, at: number, type: text })),
   more: { type: "boolean" },

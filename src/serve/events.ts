@@ -1,4 +1,4 @@
-/** Events over HTTP (SSE): every record once and in order, what happens meanwhile as it comes. */
+/** Events over HTTP (SSE): every record once and in order, and live events as they happen. */
 import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../base/json.ts";
 import { joinLive } from "../store/live-events.ts";
@@ -7,24 +7,24 @@ import type { SessionStore, StoredSession } from "../store/session-store.ts";
 import type { SessionRow } from "../client/index.ts";
 
 const keepAliveMs = 15_000;
-/** Parts of an answer are joined for this long, so that a fast model is told at most twenty times a second. */
+/** Parts of an answer are joined for this long, so that a fast model causes at most twenty events a second. */
 const joinMs = 50;
-/** A client that has not read so much yet gets nothing more until it has. */
+/** A client with this many unread bytes is sent nothing more until it has read them. */
 const maxBuffered = 1024 * 1024;
-/** One that takes nothing for this long is let go; it comes back and misses nothing. */
+/** A client that reads nothing for this long is disconnected. When it connects again it has missed nothing. */
 const maxStalledMs = 60_000;
 const batch = 500;
 
-/** An event as it is sent: written once, however many listen. */
+/** Gives the text of an event as it is sent. */
 export type Encode = (event: string, data: object, id?: number) => string;
 
-/** The same value is the same text: what is told to a thousand listeners is made into JSON once. */
+/** The text of each value is kept, so that an event for a thousand listeners is encoded only once. */
 export function createEncode(): Encode {
   const known = new WeakMap<object, string>();
   return (event, data, id) => {
     let text = known.get(data);
     if (text === undefined) {
-      // JSON has no line break of its own: one event is one data line.
+      // Encoded JSON contains no line breaks, so one event is one data line.
       text = `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
       known.set(data, text);
     }
@@ -88,7 +88,7 @@ export function openStream(response: ServerResponse, encode: Encode): Stream {
   };
 }
 
-/** Runs something once more if it was asked for meanwhile, and never twice at the same time. */
+/** Runs the work when asked, never twice at the same time, and once more if it was asked for in the meantime. */
 function createRepeater(work: () => Promise<void>, onError: () => void): () => void {
   let isRunning = false;
   let isAsked = false;
@@ -108,7 +108,7 @@ function createRepeater(work: () => Promise<void>, onError: () => void): () => v
   return () => void run().catch(onError);
 }
 
-/** Everything of one session after record `after`, then as it happens, until the client goes. */
+/** Sends everything of one session after record `after`, then what happens, until the client disconnects. */
 export async function followSession(
   stream: Stream,
   store: SessionStore,
@@ -118,16 +118,16 @@ export async function followSession(
 ): Promise<void> {
   let last = after;
   const live = createJoiner((event) => {
-    // Who cannot keep up is told the whole by its record.
+    // A client that cannot keep up gets the whole from the record later.
     if (!stream.isFull) stream.send("live", event);
   });
-  // A store that cannot be read ends the stream: the client comes back and goes on where it was.
+  // If the store cannot be read, the stream ends. The client connects again and continues where it was.
   const readAll = createRepeater(async () => {
     for (let isMore = true; isMore;) {
       await stream.drained();
       const records = await store.read(id, last, batch);
       isMore = records.length === batch;
-      // What was told live belongs before the record that has it whole.
+      // Live events must be sent before the record that contains the whole.
       live.flush();
       for (const record of records) {
         send(record);
@@ -169,7 +169,7 @@ export async function followSession(
   }
 }
 
-/** Changes of any session of the tenant. */
+/** Sends the changes of all sessions of the tenant. */
 export async function followTenant(
   stream: Stream,
   store: SessionStore,
@@ -188,7 +188,7 @@ export async function followTenant(
         stream.send("approval", { session: row, callId, tool, reason, hash });
     told.set(id, open);
   };
-  // Of a session that changes often, the last state is told.
+  // If a session changes often, only its last state is sent.
   const changed = new Set<string>();
   const tellAll = createRepeater(async () => {
     for (const id of changed) {

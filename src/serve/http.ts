@@ -50,7 +50,7 @@ export async function startServing(options: ServeOptions): Promise<Serving> {
       service.metrics.request(seen.route, response.statusCode, performance.now() - startedAt);
       if (closing !== undefined) setImmediate(() => server.closeIdleConnections());
     });
-    response.on("error", () => undefined); // a socket that breaks is the client's business
+    response.on("error", () => undefined); // a broken socket only concerns its client
     answer(request, response, door, seen).catch((error: unknown) => fail(response, error, seen.route, options));
   });
   server.headersTimeout = 20_000;
@@ -72,7 +72,8 @@ export async function startServing(options: ServeOptions): Promise<Serving> {
         const closed = new Promise<void>((resolve) => server.close(() => resolve()));
         await service.stop();
         server.closeIdleConnections();
-        // Answers that are being written get a moment; connections that are only kept open do not.
+        // Answers that are being written get a moment to finish. Connections that are only kept open are
+        // closed at once.
         const forced = setTimeout(() => server.closeAllConnections(), 500);
         await closed;
         clearTimeout(forced);
@@ -116,7 +117,10 @@ async function answer(
   write(response, reply);
 }
 
-/** What needs no token: health, the description of the API, the link that lets a browser in. Its name for the metrics. */
+/**
+ * Answers what needs no token: health, the description of the API, and the link that lets a browser in.
+ * Returns the route's name for the metrics.
+ */
 async function answerOpen(
   url: URL,
   request: IncomingMessage,
@@ -161,7 +165,10 @@ async function answerOpen(
   return "link";
 }
 
-/** A listener on loopback can be reached from every web page: the name it was called by and the page's origin are looked at. */
+/**
+ * Every web page can send requests to a listener on loopback, so the host name of the request and the
+ * origin of the page are checked.
+ */
 function checkDoor(request: IncomingMessage, { host = "127.0.0.1", names, origins = [] }: Door): void {
   const named = hostName(request.headers.host);
   if (isLoopback(host) ? !isLoopback(named) : names !== undefined && !names.includes(named))
@@ -196,7 +203,7 @@ async function identify(request: IncomingMessage, door: Door): Promise<Principal
   return { tenant, name, roles };
 }
 
-/** Guesses of one address; those who are let in are not counted. */
+/** Limits how often one address may guess a token. Requests with a valid token are not counted. */
 async function throttle(request: IncomingMessage, { rates }: Service): Promise<void> {
   const waitMs = await rates.take(`guesses ${request.socket.remoteAddress ?? ""}`, 60);
   if (waitMs > 0) throw new Problem(429, "rate", "Too many requests without a good token.", waitMs);
@@ -213,7 +220,7 @@ function readCookie(header: string | undefined): string | undefined {
 async function readInput(request: IncomingMessage, { route }: Match, maxBytes: number): Promise<JsonObject> {
   if (route.body === undefined) return {};
   const type = request.headers["content-type"] ?? "";
-  // A form of another site cannot send this type without being asked for leave first.
+  // A page of another site cannot send this type without a preflight request, which is refused.
   if (!/^application\/json\b/i.test(type)) throw new Problem(415, "type", "Send the body as application/json.");
   const bytes = await readBody(request, maxBytes);
   const parsed = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
@@ -270,7 +277,7 @@ function fail(response: ServerResponse, error: unknown, where: string, { onError
     ...(problem.retryAfterMs === undefined
       ? {}
       : { "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) }),
-    // What is left of a refused body is not read.
+    // The rest of a refused body is not read, so the connection cannot be used again.
     connection: "close",
   });
   response.end(JSON.stringify(problem.toJson()));

@@ -1,7 +1,7 @@
 import { TooLarge, Unreadable } from "../http/read-body.ts";
 import { KeyReused, Unavailable } from "../store/session-store.ts";
 
-/** What a request is refused with: told as application/problem+json (RFC 9457). */
+/** The reason why a request is refused, sent as application/problem+json (RFC 9457). */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: number;
@@ -46,7 +46,7 @@ const titles: Readonly<Record<number, string>> = {
   504: "Timed out",
 };
 
-/** What a failure is told as; what nobody foresaw is told as no more than that. */
+/** The problem that a client is told for an error. An unforeseen error is reported without its details. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof TooLarge) return new Problem(413, "too-large", error.message);

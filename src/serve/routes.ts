@@ -1,4 +1,7 @@
-/** The API as one table: who may ask for what, with which body. The router, the OpenAPI document and the laws read it. */
+/**
+ * The API as one table: who may ask for what, with which body. The router, the OpenAPI document and the
+ * tests read it.
+ */
 import type { Role } from "../client/index.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Asked, Reply } from "./asked.ts";
@@ -245,7 +248,7 @@ export interface Match {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The route of a request; `methods` where the path is known under others. */
+/** The route of a request, or else the `methods` that its path has: none if the path is unknown. */
 export function findRoute(method: string, path: string): Match | { readonly methods: readonly string[] } {
   const matches = routes.flatMap((route) => {
     const params = matchPath(route.path, path);

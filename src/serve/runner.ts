@@ -20,18 +20,21 @@ export interface Runner {
   interrupt(tenant: string): boolean;
 }
 
-/** A session that was taken up this often without a single record ends its process each time: it is put aside. */
+/**
+ * A session that was taken up this often without writing a single record probably kills its process each
+ * time, so it is set aside.
+ */
 const maxTakings = 5;
-/** A last write of a dead process may arrive after its session was read again. */
+/** How often a session is read again because the last write of a dead process arrived after it was read. */
 const maxFences = 3;
 
-/** A session that runs here now. */
+/** A session that is running in this process. */
 interface Live {
   readonly tenant: string;
   readonly questions: LiveQuestions;
 }
 
-/** The one runner: whichever dispatcher wakes a session, this is what runs it. */
+/** Creates the runner that every dispatcher uses to run a session. */
 export function createRunner(options: RunnerOptions): Runner {
   checkOptions("createRunner", options, runnerShape);
   const { store } = options;
@@ -42,11 +45,12 @@ export function createRunner(options: RunnerOptions): Runner {
     async run(id) {
       for (let fences = 0; !state.isDraining && (await hasWork(id, store));) {
         const release = await store.take(id);
-        if (release === undefined) return; // whoever has it looks into the mailbox once more after letting go
+        if (release === undefined) return; // the process that holds it checks the mailbox again after releasing it
         try {
           while (!state.isDraining && (await wakeOnce(id, options, live, () => state.isDraining))) continue;
         } catch (error) {
-          // Whoever was overtaken may go on only with the session in hand, and with its records read again.
+          // After another process has written, the session may be continued only after it was taken and its
+          // records were read again.
           if (!(error instanceof Fenced) || ++fences > maxFences) throw error;
         } finally {
           await release();
@@ -71,12 +75,12 @@ export function createRunner(options: RunnerOptions): Runner {
 async function hasWork(id: string, store: SessionStore): Promise<boolean> {
   const stored = await store.get(id);
   if (stored === undefined || stored.status === "faulty" || stored.status === "ended") return false;
-  // A waiting session takes answers and the wish to end; messages are for when it is idle again.
+  // A waiting session takes answers and requests to end. Messages wait until it is idle again.
   const mails = await store.mail(id);
   return stored.status === "running" || mails.some(({ kind }) => !(kind === "message" && stored.status === "waiting"));
 }
 
-/** True where there may be more to do with the session opened anew. */
+/** True if the session should be opened again, because there may be more to do. */
 async function wakeOnce(
   id: string,
   options: RunnerOptions,
@@ -118,7 +122,8 @@ async function wakeOnce(
   const { session } = opened;
   live.set(session, { tenant: stored.tenant, questions });
   const unfollow = options.telemetry?.follow(session, { model: stored.model, agent: stored.tenant });
-  // Nothing is known about the turn then: the session stays as it is, running, for whoever reaches the store again.
+  // Without the store nothing is known about the turn. The session keeps the status "running" for the
+  // process that reaches the store again.
   let isAway = false;
   try {
     const again = await play({ options, stored, opened, journal, live: questions, isDraining });
@@ -134,7 +139,7 @@ async function wakeOnce(
     await opened.close();
     const open = session.openTurn;
     const waits = open !== undefined && open.waiting.length > 0;
-    // Left open without a question: a turn that was drained, or a fault; whoever comes next goes on with it.
+    // A turn that is left open without a question was drained or had a fault. The next process continues it.
     if (journal.failure === undefined && !isAway)
       await store.update(
         id,
@@ -144,7 +149,10 @@ async function wakeOnce(
   }
 }
 
-/** A session that cannot be opened says so, once for each message; one that was in the middle of a turn is put aside. */
+/**
+ * A session that cannot be opened reports the error, once for each message. If it was in the middle of a
+ * turn, it is set aside.
+ */
 async function failToOpen(
   error: unknown,
   mails: readonly Mail[],
@@ -152,7 +160,8 @@ async function failToOpen(
   { store, onError }: RunnerOptions,
   id: string,
 ): Promise<undefined> {
-  if (error instanceof Unavailable) throw error; // not the session's fault: whoever wakes it next tries again
+  // this is not the session's fault, so the next process to wake it tries again
+  if (error instanceof Unavailable) throw error;
   onError?.(error, id);
   const message = error instanceof Error ? error.message : String(error);
   journal.append({ type: "error", message });
@@ -162,7 +171,7 @@ async function failToOpen(
   await store.update(id, { status: first === undefined ? "faulty" : "idle" });
 }
 
-/** A journal that takes no more has told whoever runs the turn. */
+/** A journal that accepts no more records has already reported it to the code that runs the turn. */
 const ignore = () => undefined;
 
 interface Playing {
@@ -174,7 +183,10 @@ interface Playing {
   readonly isDraining: () => boolean;
 }
 
-/** Takes mail and plays turns until nothing is left that can be done now. True: open the session anew and look again. */
+/**
+ * Takes mail and runs turns until nothing can be done now. True if the session should be opened again and
+ * checked for more.
+ */
 async function play(playing: Playing): Promise<boolean> {
   const { options, stored, opened, journal, isDraining } = playing;
   const { session } = opened;
@@ -200,7 +212,7 @@ async function play(playing: Playing): Promise<boolean> {
   }
 }
 
-/** What is sent between turns: answers, and the wish to end or take back. Messages are left for the next turn. */
+/** Handles mail between turns: answers, and requests to end or to undo. Messages are left for the next turn. */
 async function takeBetweenTurns(mail: Mail, { opened, journal, stored, options }: Playing): Promise<void> {
   const { session } = opened;
   switch (mail.kind) {
@@ -235,7 +247,7 @@ async function takeBetweenTurns(mail: Mail, { opened, journal, stored, options }
 
 const nothingKept = "nothing is kept here that could be taken back";
 
-/** One turn to its end. Meanwhile mail is looked at as it comes. True: a message came too late for the turn. */
+/** Runs one turn to its end and handles mail as it arrives. True if a message came too late for the turn. */
 async function playTurn(
   events: AsyncIterable<SessionEvent>,
   { options, stored, opened, journal, live }: Playing,
@@ -274,5 +286,5 @@ async function playTurn(
 }
 
 function toContent({ content }: JsonObject): MessageItem["content"] {
-  return content as unknown as MessageItem["content"]; // checked when it was posted
+  return content as unknown as MessageItem["content"]; // the content was checked when it was posted
 }
