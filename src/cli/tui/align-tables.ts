@@ -1,13 +1,16 @@
-/** Columns of Markdown tables as their author aligned them: the drawing library draws every cell to the left. */
+/**
+ * Aligns the columns of Markdown tables as their author wished, because the drawing library aligns every
+ * cell to the left.
+ */
 import { sliceByColumn, stripTerminalSequences } from "@earendil-works/pi-tui";
 
 type Alignment = "left" | "right" | "center";
 
-/** A longer line is no row that could be drawn. */
+/** A longer line cannot be drawn as the row of a table. */
 const maxRow = 2_000;
 const delimiterRow = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 
-/** `lines` are what was drawn from `source`. Where the two cannot be matched, nothing is moved. */
+/** `lines` were drawn from `source`. If the two cannot be matched, nothing is moved. */
 export function alignTables(lines: string[], source: string): string[] {
   const wanted = source.includes("|") ? readAlignments(source) : [];
   if (!wanted.some((table) => table.some((column) => column !== "left"))) return lines;
@@ -26,7 +29,7 @@ export function alignTables(lines: string[], source: string): string[] {
   return aligned;
 }
 
-/** Of each table outside code blocks, in order. */
+/** The alignments of each table outside code blocks, in order. */
 function readAlignments(source: string): readonly (readonly Alignment[])[] {
   const found: Alignment[][] = [];
   let fence: string | undefined;
@@ -53,7 +56,7 @@ function readAlignment(cell: string): Alignment {
   return rule.startsWith(":") ? "center" : "right";
 }
 
-/** The blanks behind a cell's words go before them, all or half of them; one stays at the border. */
+/** Moves all or half of the spaces after a cell's words to the front. One space stays at the border. */
 function alignRow(line: string, borders: readonly number[], alignments: readonly Alignment[]): string {
   const cells = alignments.map((alignment, column) => {
     const [from, to] = [borders[column]! + 1, borders[column + 1]!];

@@ -54,7 +54,7 @@ export function createChatApp(colour: boolean): ChatApp {
     note,
     run(context) {
       const ended = runChat(screen, context, note);
-      // Keys are read from here on, as the screen has begun: none is lost to us.
+      // The screen has started and reads the keys from now on, so none is lost.
       return ended.finally(watch());
     },
   };
@@ -69,7 +69,7 @@ function runChat(screen: Screen, context: ChatContext, say: (text: string) => vo
       for (const signal of endSignals) process.off(signal, onSignal);
       session.interrupt();
       await talk.close();
-      // The conversation stays on the screen; an editor that nobody reads any more does not.
+      // The conversation stays on the screen, and the editor is removed, because nothing reads it any more.
       tui.clear();
       tui.addChild(transcript.component);
       tui.renderNow();
@@ -84,7 +84,7 @@ function runChat(screen: Screen, context: ChatContext, say: (text: string) => vo
       note: say,
       isBusy: talk.isBusy,
       lastDiff: talk.lastDiff,
-      // In turn with the questions of calls: they have the same place.
+      // Pickers and the questions of calls take turns, because they are shown in the same place.
       pick: async (words, choices) =>
         approvals.converse(() => pick(place, words, choices), new AbortController().signal),
       send: talk.send,
@@ -161,11 +161,12 @@ function onKey(data: string, screen: Screen, { talk, leave, changeMode }: KeyTar
   return consumed;
 }
 
-/** Back to the shell until `fg`; a running turn waits too. */
+/** Returns to the shell until `fg`. A running turn waits too. */
 function suspend(tui: TuiMainScreen): void {
   if (process.platform === "win32") return;
   tui.stop();
-  const alive = setInterval(() => undefined, 60_000); // nothing else keeps the process while the terminal is let go
+  // nothing else keeps the process alive while the terminal is released
+  const alive = setInterval(() => undefined, 60_000);
   process.once("SIGCONT", () => {
     clearInterval(alive);
     tui.start();

@@ -1,4 +1,7 @@
-/** Asking a person, in place: the whole call can be read before the answer, and no character of it acts on the terminal. */
+/**
+ * Asks a person for approval. The whole call can be read before the answer, and no character of it acts on
+ * the terminal.
+ */
 import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
 import { toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
@@ -16,7 +19,7 @@ export interface ApprovalView extends Person {
 
 export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: () => void): ApprovalView {
   const component = new Container();
-  // One question at a time: parallel calls wait in line.
+  // Questions are asked one at a time, so parallel calls wait in line.
   let last: Promise<unknown> = Promise.resolve();
 
   const put = (request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> =>
@@ -121,12 +124,12 @@ export function guard(list: Component, { now = Date.now, keys = new Map() }: Gua
 
 const guardMs = 700;
 
-/** Characters, a paste included; keys that choose are control characters or escape sequences. */
+/** Whether somebody is typing or pasting text. Keys that choose are control characters or escape sequences. */
 function isWriting(data: string): boolean {
   return data.startsWith("\u001B[200~") || !/^\p{Cc}/u.test(data);
 }
 
-/** The first letters of the plain terminal's answers, and the number of each row. */
+/** The keys that answer: the first letters of the answers in the plain terminal, and the number of each row. */
 function answerKeys(request: ApprovalRequest, choose: (value: string) => void): ReadonlyMap<string, () => void> {
   const letters = { y: "once", k: "part", s: "session", a: "always", d: "direct", n: "no", q: "stop" };
   const rows = choices(request);
@@ -181,7 +184,7 @@ function inputText(input: unknown): string {
   return typeof input === "string" ? input : (JSON.stringify(input, null, 2) ?? "");
 }
 
-/** A server's tool runs there, whatever is granted here. */
+/** Where the call will run. A tool of a server runs on that server, whatever is granted here. */
 function whereItRuns({ access, grant }: ApprovalRequest): string {
   const servers = [...new Set(access.servers?.map(({ server }) => `'${toVisibleLine(server)}'`))];
   if (servers.length > 0) return `runs on the MCP server ${servers.join(", ")}, with that server's powers`;
@@ -195,7 +198,7 @@ function describeNetwork(network: ApprovalRequest["grant"]["network"]): string {
   return network === "on" ? "with the whole network" : `with a network to ${network.map(toVisibleLine).join(", ")}`;
 }
 
-/** Everything the person agrees to: the tool, its whole input, what it touches, why it asks. */
+/** Everything that the person agrees to: the tool, its whole input, what it touches, and why it asks. */
 export function describeRequest(request: ApprovalRequest, theme: Theme): string {
   const { access } = request;
   const lines = [
@@ -223,7 +226,7 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
       theme.dim(`  'always' writes ${toVisibleLine(rule)} to ${file}; it also allows: ${toVisibleLine(alsoAllows)}`),
     );
   }
-  // Last, beside the answers: on a small screen what stands above them may be out of sight.
+  // This comes last, next to the answers, because on a small screen what is further up may not be visible.
   if (request.effects !== undefined) {
     if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
     lines.push(...request.effects.lines.map((line) => `  ${paintEffect(line, theme)}`));

@@ -1,4 +1,4 @@
-/** Questions of a conversation, in the place where approvals appear. */
+/** Asks the questions of a conversation in the place where approvals appear. */
 import { Input, SelectList, Spacer, type Component, type Container, type TUI } from "@earendil-works/pi-tui";
 import type { Asking } from "../chat/person.ts";
 import { createHangingText } from "./hanging-text.ts";
@@ -38,7 +38,7 @@ export function createTuiAsking(place: AskingPlace, signal: AbortSignal): Asking
   return {
     choose: (words, choices) =>
       put(words, (finish) => {
-        // By place, not by value: a server names the values.
+        // Rows are identified by their position, because the values come from a server.
         const rows = choices.map(({ label, description = "" }, n) => ({ value: String(n), label, description }));
         const list = new SelectList(rows, 8, theme.select);
         list.onSelect = ({ value }) => finish(choices[Number(value)]?.value);

@@ -1,4 +1,7 @@
-/** What a typed message carries beside its words: `@picture.png`, or the path of a picture dropped onto the terminal. */
+/**
+ * What a typed message carries besides its words: `@picture.png`, or the path of a picture dropped onto the
+ * terminal.
+ */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
@@ -11,10 +14,13 @@ export interface Message {
   readonly problems: readonly string[];
 }
 
-/** Providers take five to twenty megabytes; more is a mistake. */
+/** Providers accept five to twenty megabytes, so a larger file is a mistake. */
 const maxImageBytes = 20 * 1024 * 1024;
 
-/** Words that name a picture become the picture; other `@path`s lose their mark. The words stay, so that they can be talked about. */
+/**
+ * Attaches the pictures that the words name, and removes the mark from every other `@path`. The words
+ * themselves stay, so that they can be referred to.
+ */
 export function readMessage(line: string, cwd: string): Message {
   const images: ImagePart[] = [];
   const problems: string[] = [];
@@ -40,13 +46,16 @@ function toPath(name: string, cwd: string): string {
     try {
       return fileURLToPath(name);
     } catch {
-      return name; // no path after all: it is left as it was typed
+      return name; // this is not a path, so it stays as it was typed
     }
   }
   return resolve(cwd, name.startsWith("~/") ? `${homedir()}${name.slice(1)}` : name.replace(/^@/, ""));
 }
 
-/** A picture by its first bytes, whatever it is called; undefined for other files, words for what cannot be sent. */
+/**
+ * Recognises a picture by its first bytes and not by its name. Undefined for other files, and a reason if
+ * the picture cannot be sent.
+ */
 function readImage(path: string): ImagePart | string | undefined {
   const { size } = statSync(path);
   if (size > maxImageBytes) return /\.(png|jpe?g|gif|webp)$/i.test(path) ? "it is larger than 20 MB" : undefined;

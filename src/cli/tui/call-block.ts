@@ -1,4 +1,4 @@
-/** One call on the screen: a line while it runs, with the last lines of its output; then how it ended. */
+/** One call on the screen: while it runs, a line with the last lines of its output, and afterwards how it ended. */
 import { describeAnswer } from "../chat/answer-words.ts";
 import type { Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
@@ -18,16 +18,16 @@ export interface CallBlock {
   end(call: Ended): void;
 }
 
-/** Lines of a running command's output that stay in sight. */
+/** How many lines of a running command's output stay visible. */
 const tailLines = 6;
 const resultLines = 4;
 const lineWidth = 160;
-/** Of an unfinished line: enough to fill any screen. */
+/** How much of an unfinished line is kept. It is enough to fill any screen. */
 const maxHeldChars = 4_096;
 
 export function createCallBlock(theme: Theme, asked: Pick<Asked, "name" | "arguments" | "parent">): CallBlock {
   const component = createHangingText("");
-  // Made by another call: a script, an agent.
+  // A call with a parent was made by another call, such as a script or an agent.
   const inside = asked.parent === undefined ? "" : theme.dim("↳ ");
   const plain = `${visible(asked.name)} ${describeInput({ arguments: asked.arguments, input: parseInput(asked.arguments) })}`;
   const label = plain.replace(/^\S+/, theme.strong).replace(/ .*$/s, theme.dim);
@@ -55,7 +55,7 @@ export function createCallBlock(theme: Theme, asked: Pick<Asked, "name" | "argum
       const mark = failed ? theme.bad("✗") : theme.good("✓");
       const exit = call.exitCode === undefined || call.exitCode === 0 ? "" : theme.bad(` exit ${call.exitCode ?? "?"}`);
       const took = call.durationMs >= 100 ? theme.dim(` ${(call.durationMs / 1000).toFixed(1)} s`) : "";
-      // What an interrupted command had said is not in its result: it stays in sight.
+      // The output of an interrupted command is not in its result, so it stays visible.
       const before = call.code === "aborted" ? tail : [];
       draw(`${mark} ${label}${exit}${took}`, [...before, ...summary(call)]);
     },
@@ -73,7 +73,7 @@ function cut(line: string): string {
   return line.length > lineWidth ? `${line.slice(0, lineWidth - 1)}…` : line;
 }
 
-/** Arguments as far as they are JSON; a custom tool's are text. */
+/** The arguments if they are JSON. Those of a custom tool are text. */
 export function parseInput(text: string): unknown {
   try {
     return JSON.parse(text);

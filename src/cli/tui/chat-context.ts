@@ -9,7 +9,7 @@ import type { PromptHistory } from "../chat/prompt-history.ts";
 import type { Config } from "../config/config.ts";
 import type { OwnPrompts } from "../guidance/prompts.ts";
 
-/** What the session goes on with, when it is put together anew. */
+/** What the session continues with when it is set up again. */
 export interface Restart {
   /** Other settings. */
   readonly config?: Config;

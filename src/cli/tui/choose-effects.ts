@@ -1,4 +1,4 @@
-/** Choosing with the keyboard which of a held run's effects are kept. */
+/** Lets a person choose with the keyboard which effects of a held run are kept. */
 import { matchesKey, truncateToWidth, type Component } from "@earendil-works/pi-tui";
 import { toVisibleLine } from "../../gate/show.ts";
 import type { EffectLine } from "../../spec/effects.ts";
@@ -48,14 +48,14 @@ export function createEffectChooser({ lines, theme, done, changed }: ChooseOptio
   };
 }
 
-/** On one line where there is room; a line that is too long would end the drawing. */
+/** The hints are on one line if there is room. The drawing library throws if a line is too long. */
 function hints(width: number): readonly string[] {
   const [first, second] = ["  space chooses · a all or none", "enter keeps these · esc goes back"];
   const line = `${first} · ${second}`;
   return line.length <= width ? [line] : [first, `  ${second}`];
 }
 
-/** Deletions and warnings in the colour of danger; names of files never act on the terminal. */
+/** Deletions and warnings are drawn in the colour of danger. Names of files never act on the terminal. */
 export function paintEffect({ mark, text }: EffectLine, theme: Theme): string {
   const line = `${mark} ${toVisibleLine(text)}`;
   if (mark === "-" || mark === "!") return theme.bad(line);

@@ -1,11 +1,11 @@
-/** `/resume` and `/model`: what to go on with, from a list or by name. */
+/** `/resume` and `/model`: choose what to continue with, from a list or by name. */
 import { nearest } from "../../base/text.ts";
 import { guessProvider } from "../../model/providers.ts";
 import type { ModelList } from "../../model/list-models.ts";
 import { visible } from "../chat/visible.ts";
 import type { SlashContext } from "./chat-context.ts";
 
-/** Those of this folder first. */
+/** Resumes the named session, or offers a list with the sessions of this folder first. */
 export async function resume(at: SlashContext, id: string): Promise<void> {
   if (id !== "") return at.restart({ resume: id });
   const folder = at.engine.cwd;
@@ -42,7 +42,10 @@ export async function chooseModel(at: SlashContext, name: string): Promise<void>
   if (chosen !== undefined && chosen !== at.model) at.restart({ config: { ...at.config, model: chosen } });
 }
 
-/** A name the provider lists, else one that tells another provider; a name nobody knows changes nothing. */
+/**
+ * Accepts a name that the provider lists or that belongs to another known provider. An unknown name changes
+ * nothing.
+ */
 function changeModel(at: SlashContext, name: string, listed: ModelList): void {
   const isListed = listed.ok && listed.models.includes(name);
   const guess = isListed ? undefined : name === "offline" ? "offline" : guessProvider(name);

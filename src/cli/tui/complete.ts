@@ -4,7 +4,7 @@ import { readdirSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 import type { Slash } from "./slash.ts";
 
-/** Entries looked at for one `@`: a tree may be endless, typing may not wait. */
+/** How many entries are looked at for one `@`. A tree may be endless, and typing must not wait. */
 const maxEntries = 4_000;
 const maxShown = 20;
 const skipped = new Set([".git", "node_modules", ".venv", "__pycache__"]);
@@ -25,12 +25,15 @@ export function createCompletion(commands: readonly Slash[], cwd: string): Autoc
   };
 }
 
-/** The folder somebody has typed already: what is below it is never crowded out by the rest of a large tree. */
+/**
+ * The folder that was typed already. Only files below it are listed, so the rest of a large tree does not
+ * crowd them out.
+ */
 function folderOf(typed: string): string {
   return typed.slice(0, Math.max(0, typed.lastIndexOf("/")));
 }
 
-/** Files below a folder, the near ones first; below the whole root where there is no such folder. */
+/** Files below a folder, the nearest first. If there is no such folder, files below the root. */
 export function listFiles(root: string, below = ""): string[] {
   const files: string[] = [];
   const folders = [below !== "" && entriesOf(join(root, below)).length > 0 ? below : ""];
@@ -51,6 +54,6 @@ function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    return []; // not ours to read, or gone meanwhile
+    return []; // the folder cannot be read, or it is gone by now
   }
 }

@@ -7,10 +7,13 @@ import { Markdown, wrapTextWithAnsi } from "@earendil-works/pi-tui";
 import { alignTables } from "./align-tables.ts";
 import type { Theme } from "./theme.ts";
 
-/** Nothing in such a line can mean anything to Markdown, nor be wider than it is long. */
+/** A line of only these characters has no meaning in Markdown, and each of its characters is one column wide. */
 const plainLine = /^[A-Za-z"'(](?:[A-Za-z0-9,.;:'"()?!%-]| (?! ))*$/;
 const link = /https?:|ftp:|www\./i;
-/** What may reach over a blank line and so make a paragraph something else, or give a link elsewhere its address. */
+/**
+ * Markup whose effect may extend beyond a blank line, so that paragraphs cannot be drawn one by one.
+ * Definitions of links are among it.
+ */
 const reachesOver = /<|\$|\\|^ *(?:`{3}|~{3})|^ *\[[^\]]*\]:/m;
 const blankLines = /\n(?:[ \t]*\n)+/;
 
@@ -19,7 +22,7 @@ interface Piece {
   readonly isPlain: boolean;
 }
 
-/** The lines of `source`, as wide as the screen each. */
+/** Draws `source` as lines that are each as wide as the screen. */
 export function drawMarkdown(source: string, width: number, theme: Theme): string[] {
   const lines: string[] = [];
   for (const { source: piece, isPlain } of cutBlocks(source)) {
@@ -32,7 +35,7 @@ export function drawMarkdown(source: string, width: number, theme: Theme): strin
   return lines;
 }
 
-/** Plain paragraphs, and what stands between them. */
+/** Cuts the source into plain paragraphs and the parts between them. */
 function cutBlocks(source: string): readonly Piece[] {
   if (reachesOver.test(source)) return [{ source, isPlain: false }];
   const pieces: Piece[] = [];
@@ -40,7 +43,7 @@ function cutBlocks(source: string): readonly Piece[] {
     if (block.trim() === "") continue;
     const isPlain = block.split("\n").every((line) => plainLine.test(line)) && !link.test(block);
     const last = pieces.at(-1);
-    // What is indented below a list belongs to it: only what is marked up is joined again.
+    // Indented text below a list belongs to the list, so adjacent parts with markup are joined again.
     if (last !== undefined && !last.isPlain && !isPlain)
       pieces[pieces.length - 1] = { source: `${last.source}\n\n${block}`, isPlain };
     else pieces.push({ source: block, isPlain });
@@ -48,7 +51,7 @@ function cutBlocks(source: string): readonly Piece[] {
   return pieces;
 }
 
-/** Lines cut to the width at a blank where there is one; what is not ASCII has widths of its own. */
+/** Wraps lines to the width, at a space if there is one. The width of characters outside ASCII is measured. */
 export function wrapPlain(source: string, width: number): readonly string[] {
   const room = Math.max(1, width - 2);
   return source.split("\n").flatMap((line) => {

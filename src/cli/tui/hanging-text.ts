@@ -30,9 +30,9 @@ function toLines(text: string): readonly string[] {
   return text.trim() === "" ? [] : text.replaceAll("\t", "   ").split("\n");
 }
 
-/** Colours, then the indent, a quoting bar included. */
+/** The beginning of a line: its colours, then the indent with the bar of a quotation. */
 const beginning = /^((?:\p{Cc}\[[\d;]*m)*)( *(?:│ )?)/u;
-/** Where there is less room than this, nothing is indented. */
+/** If there is less room than this, nothing is indented. */
 const leastWidth = 12;
 
 function hang(line: string, width: number): readonly string[] {

@@ -1,11 +1,11 @@
-/** Code in colour. The library is loaded after the first screen is drawn: nobody waits for it. */
+/** Draws code in colour. The library is loaded after the first screen is drawn, so nobody waits for it. */
 import { styleText } from "node:util";
 
 type Style = Parameters<typeof styleText>[0];
 
 type Highlight = (code: string, language?: string) => string[];
 
-/** By the library's class names; what is not listed stays as it is. */
+/** Colours by the class names of the library. What is not listed keeps its colour. */
 const styles: Readonly<Record<string, Style>> = {
   keyword: "magenta",
   built_in: "cyan",
@@ -25,7 +25,7 @@ const styles: Readonly<Record<string, Style>> = {
   deletion: "red",
 };
 
-/** Above this, colour is not worth the wait. */
+/** For longer code, colour is not worth the wait. */
 const maxChars = 20_000;
 
 export async function loadHighlight(): Promise<Highlight> {
@@ -37,7 +37,10 @@ export async function loadHighlight(): Promise<Highlight> {
   };
 }
 
-/** The library writes HTML: spans become colours, entities characters. A colour never goes over a line's end. */
+/**
+ * The library writes HTML. Its spans become colours and its entities characters. A colour always ends at
+ * the end of its line.
+ */
 function paint(html: string): string {
   const open: (Style | undefined)[] = [];
   return [...html.matchAll(/<span class="([^"]*)">|<\/span>|[^<]+/g)]

@@ -42,7 +42,7 @@ export function createPicker(
   finish: (value?: string) => void,
 ): Component & Focusable {
   const search = new Input();
-  // By place, not by value: the names are somebody else's.
+  // Rows are identified by their position, because the names come from elsewhere.
   const rows = choices.map(({ label, description = "" }, n) => ({ value: String(n), label, description }));
   let list = makeList(rows);
   function makeList(shown: typeof rows): SelectList {

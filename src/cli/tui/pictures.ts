@@ -19,22 +19,22 @@ export interface Pictures {
   useSixel(toLines: ToSixelLines): void;
 }
 
-/** A PNG file as lines of a screen; undefined where it cannot be read. */
+/** Converts a PNG file to lines of the screen. Undefined if the file cannot be read. */
 export type ToSixelLines = (file: Buffer, room: Room) => string[] | undefined;
 
-/** In letters, and how large those are in pixels. */
+/** The room for a picture in character cells, and the size of a cell in pixels. */
 export interface Room {
   readonly columns: number;
   readonly rows: number;
   readonly cell: CellDimensions;
 }
 
-/** More of a picture is not drawn: it goes through the terminal byte by byte. */
+/** A larger picture is not drawn, because all of its bytes would have to pass through the terminal. */
 const maxPictureChars = 8 * 1024 * 1024;
 const maxColumns = 60;
 const maxRows = 20;
 
-/** A picture's bytes come from tools and servers: nothing but base64 of a known form reaches the terminal. */
+/** The bytes of a picture come from tools and servers, so only base64 of a known form reaches the terminal. */
 export function createPictures(theme: Theme): Pictures {
   let toLines: ToSixelLines | undefined;
   return {
@@ -57,7 +57,10 @@ export function createPictures(theme: Theme): Pictures {
   };
 }
 
-/** The lines of a picture in a given width, kept until width or letters change; undefined where it cannot be read. */
+/**
+ * The lines of a picture in a given width, kept until the width or the size of a cell changes. Undefined if
+ * the picture cannot be read.
+ */
 function createSixels(data: string): (width: number, toLines: ToSixelLines) => string[] | undefined {
   let kept: { readonly key: string; readonly lines: string[] | undefined } | undefined;
   return (width, toLines) => {
@@ -89,5 +92,5 @@ export function watchForSixel(input: NodeJS.ReadableStream, found: () => void): 
   return stop;
 }
 
-/** Asks how large a letter is in pixels: the answer is read by the screen. */
+/** Asks the terminal for the size of a character cell in pixels. The screen reads the answer. */
 export const askCellSize = "\u001b[16t";

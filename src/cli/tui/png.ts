@@ -1,4 +1,7 @@
-/** The pixels of a PNG file, for terminals that are sent pixels. Node's zlib does the work; files that are not whole give nothing. */
+/**
+ * The pixels of a PNG file, for terminals that are sent pixels. Node's zlib does most of the work. An
+ * incomplete file gives no pixels.
+ */
 import { inflateSync } from "node:zlib";
 
 export interface Pixels {
@@ -8,10 +11,10 @@ export interface Pixels {
   readonly data: Uint8Array;
 }
 
-/** Larger ones are no pictures for a terminal. */
+/** Larger pictures are not meant for a terminal. */
 const maxPixels = 16 * 1024 * 1024;
 const signature = "89504e470d0a1a0a";
-/** Samples of a pixel by colour type: grey, colours, palette, grey and alpha, colours and alpha. */
+/** The number of samples in a pixel by colour type: grey, colours, palette, grey and alpha, colours and alpha. */
 const samplesOf: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
 interface Header {
@@ -24,7 +27,7 @@ interface Header {
   readonly transparent: Buffer;
 }
 
-/** Undefined where the file is broken, too large, or interlaced (nobody writes those for a screen). */
+/** Undefined if the file is broken, too large or interlaced. Interlaced files are rare. */
 export function decodePng(file: Buffer): Pixels | undefined {
   try {
     const { header, packed } = readChunks(file);
@@ -37,7 +40,7 @@ export function decodePng(file: Buffer): Pixels | undefined {
     unfilter(rows, stride, header.height, Math.max(1, (samples * header.depth) >> 3));
     return { width: header.width, height: header.height, data: toRgba(rows, stride, header, samples) };
   } catch {
-    return undefined; // what an image decoder meets in the wild
+    return undefined; // the data is broken
   }
 }
 
@@ -66,7 +69,7 @@ function readChunks(file: Buffer): { readonly header: Header; readonly packed: B
   };
 }
 
-/** Each row was written as its difference from what stands left of it and above it; in place. */
+/** Undoes the filters in place. Each row is stored as its difference from the pixels to the left of it and above it. */
 function unfilter(rows: Buffer, stride: number, height: number, bytes: number): void {
   for (let y = 0; y < height; y++) {
     const start = y * (stride + 1) + 1;
@@ -131,7 +134,7 @@ function toRgba(rows: Buffer, stride: number, header: Header, samples: number): 
   return data;
 }
 
-/** The one colour that stands for nothing, in files without alpha. */
+/** The colour that means "transparent" in files without alpha. */
 function clearColour(transparent: Buffer, colour: number, depth: number): readonly number[] | undefined {
   if (colour === 3 || transparent.length < 2) return undefined;
   const value = (at: number) => transparent.readUInt16BE(at) >> (depth === 16 ? 8 : 0);

@@ -1,27 +1,34 @@
-/** A PNG file as sixels: six pixels to a letter, in at most 256 colours. Loaded only where a terminal draws them. */
+/**
+ * A PNG file as sixels: six pixels to a character, in at most 256 colours. This is loaded only if the
+ * terminal draws sixels.
+ */
 import type { ToSixelLines } from "./pictures.ts";
 import { decodePng, type Pixels } from "./png.ts";
 
-/** The screen takes a line with iTerm2's mark as a picture and leaves it alone; whoever draws sixels skips the empty mark. */
+/**
+ * The drawing library leaves a line with iTerm2's mark unchanged, because it takes it for a picture.
+ * Terminals that draw sixels ignore the empty mark.
+ */
 const pictureMark = "\u001b]1337;File=\u0007";
 
-/** All lines are empty but the last, which goes up and draws over them. */
+/** All lines are empty except the last one, which moves the cursor up and draws over them. */
 export const toSixelLines: ToSixelLines = (file, { columns, rows: mostRows, cell }) => {
   const pixels = decodePng(file);
   if (pixels === undefined) return undefined;
   const scale = Math.min(1, (columns * cell.widthPx) / pixels.width, (mostRows * cell.heightPx) / pixels.height);
-  // A last sixel that is not full would reach into the line below and make the screen scroll.
+  // The height is a multiple of six, because a last sixel that is not full would extend into the line below
+  // and make the screen scroll.
   const height = Math.max(6, Math.floor((pixels.height * scale) / 6) * 6);
   const width = Math.max(1, Math.round(pixels.width * scale));
   const { data } = shrink(pixels, width, height);
   const rows = Math.ceil(height / cell.heightPx);
   const up = rows > 1 ? `\u001b[${rows - 1}A` : "";
-  // Where the cursor is afterwards differs between terminals: it is put back. What is transparent stays as it was.
+  // Terminals differ in where they leave the cursor, so it is put back. Transparent pixels are not drawn.
   const drawn = `${pictureMark}\u001b7${up}${encodeSixel({ width, height, data })}\u001b8`;
   return [...Array.from({ length: rows - 1 }, () => ""), drawn];
 };
 
-/** Made smaller by the mean of the pixels that fall together; an axis that is short is stretched. */
+/** Makes a picture smaller by taking the mean of the pixels that become one. An axis that is too short is stretched. */
 export function shrink(pixels: Pixels, toWidth: number, toHeight: number): Pixels {
   const small = new Uint8Array(toWidth * toHeight * 4);
   for (let y = 0; y < toHeight; y++) {
@@ -58,7 +65,7 @@ const maxColours = 256;
 const binOf = (data: Uint8Array, at: number) =>
   ((data[at]! >> 3) << 10) | ((data[at + 1]! >> 3) << 5) | (data[at + 2]! >> 3);
 
-/** What is half transparent or more is left as it was. */
+/** A pixel that is at least half transparent is not drawn. */
 const isSeen = (data: Uint8Array, at: number) => data[at + 3]! >= 128;
 
 function encodeSixel({ width, height, data }: Pixels): string {
@@ -134,7 +141,7 @@ function channel(bin: number, shift: number): number {
   return (bin >> shift) & 31;
 }
 
-/** With the channel in which its colours are furthest apart. */
+/** A box of colours, with the channel in which they are furthest apart. */
 function toBox(bins: readonly number[]) {
   const spreads = [10, 5, 0].map((shift) => {
     let [low, high] = [31, 0];

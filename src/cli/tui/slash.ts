@@ -1,4 +1,4 @@
-/** What can be typed after a slash. One row per command: its name, what it does, and doing it. */
+/** What can be typed after a slash. Each command is one row: its name, its description and its function. */
 import { partsToText } from "../../base/content.ts";
 import { nearest } from "../../base/text.ts";
 import type { ApprovalName, SandboxName } from "../../gate/modes.ts";
@@ -124,7 +124,10 @@ const initPrompt = `Look at this folder: what it is, how it is built, tested and
 
 const reviewPrompt = `Review the changes of this repository that are not committed yet ('git status', 'git diff', 'git diff --staged', and files that are not tracked), or what is named below. Change nothing. Look for mistakes first: wrong results, lost data, holes in security, races, what breaks callers; then missing tests; then what is hard to read. Give each finding a file and line, what happens, and how to mend it, most serious first. If there is nothing, say so.`;
 
-/** The commands of one session: ours, and those of the user and the project. Ours keep their names. */
+/**
+ * The commands of one session: the built-in ones, and those of the user and the project, which cannot
+ * replace built-in ones.
+ */
 export function sessionSlashes({ commands, skills }: OwnPrompts): readonly Slash[] {
   const taken = new Set(slashCommands.map(({ name }) => name));
   const own = commands.map(({ name, description, argumentHint, body }): Slash => ({
@@ -145,7 +148,7 @@ export function sessionSlashes({ commands, skills }: OwnPrompts): readonly Slash
 function completeFrom(values: readonly string[]): NonNullable<Slash["getArgumentCompletions"]> {
   return (prefix) => {
     const fitting = values.filter((value) => value.startsWith(prefix));
-    // A whole word needs no list: enter sends it.
+    // No list is shown for a complete word, so that Enter sends it.
     return fitting.length === 0 || fitting[0] === prefix ? null : fitting.map((value) => ({ value, label: value }));
   };
 }
@@ -160,12 +163,12 @@ function showTools(at: SlashContext): void {
   at.note(names.join(", ") || "nothing");
 }
 
-/** From the next call on; what runs goes on as it was allowed. */
+/** The change applies from the next call on. Running calls continue as they were allowed. */
 function changePolicy(at: SlashContext, name: "approval" | "sandbox", value: string): void {
   const { oneOf } = configKeys[name];
   if (value === "") return showPolicy(at);
   if (!(oneOf as readonly string[]).includes(value)) return at.note(`/${name} takes one of ${oneOf.join(", ")}`);
-  // Looked up in the list of names just now.
+  // The value was found in the list of names above.
   at.modes.set(name === "approval" ? { approval: value as ApprovalName } : { sandbox: value as SandboxName });
   at.note(`from now on: ${at.modes.label}`);
 }
@@ -214,7 +217,7 @@ function describeItem(item: Session["history"][number]): string {
   return item.type;
 }
 
-/** A typed line to its command. What goes wrong is said, never thrown. */
+/** Runs the command of a typed line. Errors are shown and never thrown. */
 export function createSlash(context: SlashContext): (line: string) => Promise<void> {
   const known = sessionSlashes(context.prompts);
   return async (line) => {

@@ -1,4 +1,4 @@
-/** The line above the editor: what is going on and for how long, or what the session works with. */
+/** The line above the editor: what is happening and for how long, or which model and folder the session uses. */
 import { truncateToWidth, visibleWidth, type Component } from "@earendil-works/pi-tui";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -124,7 +124,7 @@ function joinParts(parts: readonly (string | undefined)[]): string {
   return parts.filter((part) => part !== undefined).join(" · ");
 }
 
-/** `84% context left` where the window is known, else how much has been used. */
+/** `84% context left` if the size of the context window is known, otherwise how much has been used. */
 export function describeContext(tokens: number | undefined, window: number | undefined): string | undefined {
   if (window === undefined) return tokens === undefined ? undefined : `${tokens} tokens`;
   const left = Math.max(0, Math.round((1 - (tokens ?? 0) / window) * 100));
@@ -142,7 +142,7 @@ export function describePlace(cwd: string): string {
 
 const maxFolders = 32;
 
-/** From git's own files: no process is started for a line of the screen. */
+/** Reads git's own files, so that no process has to be started for a line of the screen. */
 export function findBranch(cwd: string): string | undefined {
   try {
     for (let folder = cwd, n = 0; n < maxFolders; folder = dirname(folder), n++) {
@@ -151,7 +151,7 @@ export function findBranch(cwd: string): string | undefined {
       if (dirname(folder) === folder) return undefined;
     }
   } catch {
-    // Not ours to read: the line goes without.
+    // The file cannot be read, so the line is shown without the branch.
   }
   return undefined;
 }

@@ -3,16 +3,22 @@ import { visible } from "../chat/visible.ts";
 import { drawMarkdown, wrapPlain } from "./draw-markdown.ts";
 import type { Theme } from "./theme.ts";
 
-/** Markdown that grows. What stands before a finished paragraph is drawn once, so a long answer costs no more per piece than a short one. */
+/**
+ * Markdown that grows. Finished paragraphs are drawn only once, so each piece of a long answer costs no
+ * more than one of a short answer.
+ */
 export interface StreamedText extends Component {
   append(piece: string): void;
 }
 
-/** Above this the finished part is split off. */
+/** If the text is longer than this, its finished part is split off. */
 const liveChars = 4_096;
-/** A text without paragraphs is split here all the same. */
+/** A text without paragraphs is split when it reaches this length. */
 const maxLiveChars = 32_768;
-/** More than this between two frames is a flood that nobody reads as it goes by: all but its end is drawn as it is. */
+/**
+ * If more than this arrives between two frames, nobody can read it as it goes by, so all but its end is
+ * drawn as plain text.
+ */
 const floodChars = 65_536;
 const floodTail = 8_192;
 
@@ -74,7 +80,8 @@ export function createStreamedText(theme: Theme): StreamedText {
       if (changed) settle();
       if (live?.width !== width) live = { width, lines: drawMarkdown(visible(text), width, theme) };
       if (done.length === 0) return live.lines;
-      // One list that only its end is changed of: a copy for each frame would make a long answer dearer than its length.
+      // The same list is used for every frame and only its end is replaced. Copying it each time would make
+      // the cost of a long answer quadratic.
       const lines = drawDone(width);
       for (const line of live.lines) lines.push(line);
       return lines;
@@ -82,7 +89,7 @@ export function createStreamedText(theme: Theme): StreamedText {
   };
 }
 
-/** After the first blank line beyond the limit that is in no code block; 0 where there is none yet. */
+/** The position after the first blank line beyond the limit that is not in a code block, or 0 if there is none yet. */
 function splitPoint(text: string): number {
   let fenced = false;
   let at = 0;

@@ -1,4 +1,7 @@
-/** Sending, queueing and hearing: what a person types reaches the session, what the session does reaches the screen. */
+/**
+ * Connects the person and the session: what is typed is sent or queued, and what the session does is shown
+ * on the screen.
+ */
 import { Text, type Container, type Editor, type TuiMainScreen } from "@earendil-works/pi-tui";
 import { partsToText, type Part } from "../../base/content.ts";
 import type { Session, SessionEvent } from "../../session/index.ts";
@@ -37,7 +40,7 @@ export interface Talk {
   close(): Promise<void>;
 }
 
-/** A message that waits: as it was typed, and as the session has it. */
+/** A message that waits, as it was typed and as the session has it. */
 interface Queued {
   readonly line: string;
   readonly content: string | readonly Part[];
@@ -94,7 +97,7 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
   const stopListening = session.on(hear);
   const play = async (content: Parameters<typeof session.send>[0]) => {
     try {
-      for await (const _event of session.send(content)) continue; // heard above
+      for await (const _event of session.send(content)) continue; // the events are handled by the listener above
     } catch (error) {
       say(theme.bad(error instanceof Error ? error.message : String(error)));
     }
@@ -151,7 +154,7 @@ function textOf(content: string | readonly Part[]): string {
   return typeof content === "string" ? content : partsToText(content);
 }
 
-/** Runs it, shows its last lines and how it ended; gives what the model is told. */
+/** Runs a command that the person typed, shows its last lines and how it ended, and returns what the model is told. */
 async function showOwn({ theme, tui, transcript }: Screen, line: string, cwd: string, signal: AbortSignal) {
   const block = transcript.addBlock();
   let shown = "";
@@ -172,7 +175,10 @@ async function showOwn({ theme, tui, transcript }: Screen, line: string, cwd: st
   return tellOwnCommand(line, ended);
 }
 
-/** A frame costs more the longer the conversation is: in a stream of events it gets a fifth of the time at most. */
+/**
+ * Drawing a frame takes longer the longer the conversation is, so during a stream of events drawing gets at
+ * most a fifth of the time.
+ */
 function createPacer(tui: TuiMainScreen) {
   const restPerFrame = 4;
   let timer: NodeJS.Timeout | undefined;
@@ -193,7 +199,10 @@ function createPacer(tui: TuiMainScreen) {
   };
 }
 
-/** Messages for the running turn that have not gone in yet, above the editor and in the session. */
+/**
+ * Messages for the running turn that were not delivered yet. They are shown above the editor and kept in
+ * the session.
+ */
 function createWaiting({ queue, theme, tui, editor }: Screen, session: Pick<Session, "steer" | "unsteer">) {
   const queued: Queued[] = [];
   const draw = () => {

@@ -4,7 +4,7 @@ import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-work
 type Paint = (text: string) => string;
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours by meaning. Without colour every one of them is the text itself. */
+/** Colours by meaning. Without colour each function returns the text unchanged. */
 export interface Theme {
   readonly isColoured: boolean;
   readonly dim: Paint;
@@ -67,7 +67,7 @@ export function createTheme(colour: boolean): Theme {
   };
 }
 
-/** A unified diff, a line a colour. */
+/** Colours a unified diff line by line. */
 export function paintDiff(diff: string, theme: Theme): string {
   return diff
     .split("\n")

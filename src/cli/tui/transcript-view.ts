@@ -1,4 +1,4 @@
-/** The conversation on the screen: one block per thing that happened, the newest growing in place. */
+/** The conversation on the screen. Everything that happened is one block, and the newest block grows in place. */
 import { Container, Spacer, type Component } from "@earendil-works/pi-tui";
 import { partsToText, type Part } from "../../base/content.ts";
 import { prunedWords } from "../../gate/show.ts";
@@ -33,7 +33,7 @@ interface Thought {
   readonly pieces: string[];
 }
 
-/** Of a resumed session: the last of what was said and done. */
+/** How many of the last items of a resumed session are shown. */
 const historyItems = 30;
 const diffLines = 20;
 
@@ -73,7 +73,7 @@ export function createTranscriptView(theme: Theme, pictures: Pictures): Transcri
     if ("append" in entry) return entry.append(event.delta);
     const known = entry.pieces.length;
     entry.pieces.push(event.delta);
-    // Folded, only its beginning is in sight.
+    // Only the beginning of a folded thought is visible.
     if (unfolded || known < 20) paint(entry);
   };
   const begin = (call: { readonly id: string; readonly name: string; readonly arguments: string }) => {
@@ -122,12 +122,12 @@ export function createTranscriptView(theme: Theme, pictures: Pictures): Transcri
   };
 }
 
-/** A flood is not shown live to its end: a line says how much came after. */
+/** Very long output is not shown live to its end. A line says how much was left out. */
 function shownOutput({ text, omittedBytes }: Extract<SessionEvent, { type: "exec.output" }>): string {
   return omittedBytes === undefined ? text : `[… ${omittedBytes} bytes not shown …]\n`;
 }
 
-/** Events that are a note of their own. */
+/** The text of events that are shown as a note of their own. */
 function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
   switch (event.type) {
     case "turn.started":
@@ -157,7 +157,7 @@ function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
   }
 }
 
-/** The beginning: a long diff would push the answer above it out of sight. */
+/** Only the beginning of a diff is shown, because a long one would push the answer above it out of sight. */
 function showDiff(diff: string, theme: Theme): string {
   const lines = visible(diff.trimEnd()).split("\n");
   const shown = paintDiff(lines.slice(0, diffLines).join("\n"), theme);
