@@ -57,7 +57,7 @@ export async function sendUntouched(
   }
 }
 
-/** Why the model's server refused, or could not be reached. Undefined if it answers. */
+/** Why the model's server refused or could not be reached. Undefined if it answers. */
 export async function failureOf(sent: UntouchedAnswer | ModelError, target: Target): Promise<ModelError | undefined> {
   if (!("body" in sent)) return sent;
   const { status, headers, body } = sent;
@@ -69,13 +69,13 @@ export async function failureOf(sent: UntouchedAnswer | ModelError, target: Targ
   return readHttpFailure(status, headers, Buffer.concat(chunks).toString("utf8"), at);
 }
 
-/** What the client was sent, read on the side for the journal, budgets and metrics. */
+/** Reads what the client is sent as well, for the journal, budgets and metrics. */
 export interface Listener {
   push(chunk: Uint8Array): void;
   answer(): Answer;
 }
 
-/** What cannot be read went to the client all the same. */
+/** The answer for bytes that cannot be read. They were sent to the client nevertheless. */
 const unread: Answer = { items: [], outcome: "ok" };
 
 export function hearStream(codec: Codec): Listener {
@@ -112,7 +112,7 @@ export function hearWhole(codec: Codec): Listener {
   };
 }
 
-/** Which bytes announce a call, and which say that the answer has ended properly. */
+/** The bytes that announce a call, and the pattern that says that the answer has ended properly. */
 const marks: Readonly<Record<WireName, { readonly call: Buffer; readonly end: RegExp }>> = {
   chat: { call: Buffer.from('"tool_calls":'), end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
   gemini: { call: Buffer.from('"functionCall"'), end: /"finishReason"\s*:/ },
@@ -120,7 +120,7 @@ const marks: Readonly<Record<WireName, { readonly call: Buffer; readonly end: Re
   responses: { call: Buffer.from('_call"'), end: /"response\.(?:completed|incomplete|failed)"/ },
 };
 
-/** Where a call is announced, or -1. Some Chat servers say with every word that there is none. */
+/** The position at which a call is announced, or -1. Some Chat servers send an empty list of calls with every word. */
 function findCall(bytes: Buffer, mark: Buffer, wire: WireName): number {
   let at = bytes.indexOf(mark);
   if (wire !== "chat") return at;
@@ -129,12 +129,12 @@ function findCall(bytes: Buffer, mark: Buffer, wire: WireName): number {
   return at;
 }
 
-/** Longer than any mark: so much of a chunk's end is looked at again together with the next. */
+/** How many bytes at the end of a chunk are searched again together with the next chunk. It is longer than any mark. */
 const overlap = 64;
-/** An answer says in one of its last frames that it has ended: behind it come its usage and a word of farewell. */
+/** An answer says in one of its last frames that it has ended. Only its usage and a closing frame come after that. */
 const lastFrames = 4;
 
-/** The body's bytes, each frame as it came; from the first call on they wait for the proper end of the answer. */
+/** The bytes of the body, unchanged. From the first call on they are held back until the answer has ended properly. */
 export async function* holdCalls(
   body: AsyncIterable<Uint8Array>,
   wire: WireName,
@@ -174,7 +174,10 @@ export async function* holdCalls(
   else yield Buffer.from(brokenFrame(wire, broken(failure)));
 }
 
-/** The last frames of a stream. Only whole ones count: half of the frame that says the end is no end. */
+/**
+ * The last frames of a stream. Only whole frames count, because half of the frame that announces the end is
+ * not an end.
+ */
 function createTail(): { add(bytes: Buffer): void; frames(): readonly string[] } {
   const kept: { readonly bytes: Buffer; readonly ends: number }[] = [];
   let ends = 0;
@@ -195,7 +198,7 @@ function createTail(): { add(bytes: Buffer): void; frames(): readonly string[] }
   };
 }
 
-/** Blank lines in a chunk, as many as matter, from its end. */
+/** Counts the blank lines in a chunk from its end, up to the number that matters. */
 function countEnds(bytes: Buffer): number {
   let count = 0;
   const blank = bytes.indexOf("\r\n\r\n", Math.max(0, bytes.length - 4096)) >= 0 ? "\r\n\r\n" : "\n\n";
@@ -208,7 +211,7 @@ function countEnds(bytes: Buffer): number {
   return count;
 }
 
-/** A server may forget the blank line behind its last frame. */
+/** Whether the text is a whole frame, although a server may omit the blank line after its last one. */
 function isWholeFrame(frame: string): boolean {
   const data = /^data: ?(.*)$/m.exec(frame)?.[1]?.trim() ?? "";
   return data === "[DONE]" || (data !== "" && parseJson(data).ok);

@@ -42,10 +42,7 @@ export async function chooseModel(at: SlashContext, name: string): Promise<void>
   if (chosen !== undefined && chosen !== at.model) at.restart({ config: { ...at.config, model: chosen } });
 }
 
-/**
- * Accepts a name that the provider lists or that belongs to another known provider. An unknown name changes
- * nothing.
- */
+/** Accepts a name that this provider lists or that another provider is known for. Others change nothing. */
 function changeModel(at: SlashContext, name: string, listed: ModelList): void {
   const isListed = listed.ok && listed.models.includes(name);
   const guess = isListed ? undefined : name === "offline" ? "offline" : guessProvider(name);
