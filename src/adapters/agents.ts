@@ -12,13 +12,17 @@ export type { AdapterOptions, ToolHost } from "./calls.ts";
 
 /** Options of `toAgentsTools`. */
 export interface AgentsOptions extends AdapterOptions {
-  /** Hears the question about a call that now waits (`result.interruptions`): commands, diff, what it may touch. */
+  /**
+   * Called with the question about a call that now waits (`result.interruptions`): its commands, its diff,
+   * and what it may touch.
+   */
   readonly onQuestion?: (request: ApprovalRequest) => void;
 }
 
 /**
- * The tools of an engine for `new Agent({ tools })`. A call that policy asks about is an interruption; the state may go
- * to text and back, and to another process, and `state.approve` counts for exactly the call it was given for.
+ * The tools of an engine for `new Agent({ tools })`. A call that policy asks about becomes an interruption.
+ * The state may be turned to text and back, also in another process, and `state.approve` is valid for
+ * exactly the call it was given for.
  */
 export function toAgentsTools(engine: ToolHost, options: AgentsOptions = {}): FunctionTool[] {
   checkOptions("toAgentsTools", options, optionsShape<AgentsOptions>({ ...adapterFields, onQuestion: "function" }));

@@ -9,7 +9,7 @@ import type { Ended } from "../spec/call.ts";
 export interface KeptCall {
   /** The hash of the question that was asked about it. */
   readonly question?: string;
-  /** How it ended, once it has. */
+  /** How the call ended, if it has. */
   readonly ended?: Ended;
 }
 
@@ -20,7 +20,7 @@ export interface KeptCall {
 export interface CallStore {
   get(key: string): Promise<KeptCall | undefined>;
   set(key: string, call: KeptCall): Promise<void>;
-  /** True for the first who says that this call starts now, and for nobody after. */
+  /** True for the first caller who claims this call, and false for everybody after that. */
   claim(key: string): Promise<boolean>;
 }
 

@@ -1,7 +1,8 @@
 /**
- * An engine's tools for a host that has a loop of its own (AI SDK, OpenAI Agents, LangChain, a web page). Such hosts ask
- * first whether a call needs a person, go on in another request or another process, and may ask for the same call
- * twice. Here a question is bound to the exact call, and a call that was asked about runs once.
+ * An engine's tools for a host that has a loop of its own (AI SDK, OpenAI Agents, LangChain, a web page).
+ * Such hosts first ask whether a call needs a person, continue in another request or another process, and
+ * may ask for the same call twice. Here a question is bound to the exact call, and a call that was asked
+ * about runs once.
  */
 import { createHash } from "node:crypto";
 import { partsToText } from "../base/content.ts";
@@ -22,11 +23,11 @@ export type ToolHost = Pick<
 
 /** What every adapter takes: which tools, whose conversation, and where open questions are kept. */
 export interface AdapterOptions {
-  /** The names of the tools to hand over. Left out: all of them. */
+  /** The names of the tools to hand over. By default all of them. */
   readonly only?: readonly string[];
   /**
-   * Where open questions and the calls they were about are kept. Left out: in memory, so that an answer given after a
-   * restart counts for nothing. `createCallFolder` keeps them on disk.
+   * Where open questions and their calls are kept. By default they are kept in memory, and an answer that
+   * is given after a restart is not valid. `createCallFolder` keeps them on disk.
    */
   readonly store?: CallStore;
 }
@@ -43,41 +44,45 @@ export interface HostCall {
   /** In any spelling. */
   readonly name: string;
   readonly input: unknown;
-  /** The host's own conversation, where it says which: ids are unique within one. */
+  /** The host's own conversation, if the host names it. Ids are unique within a conversation. */
   readonly thread?: string;
 }
 
 export interface OpenQuestion {
-  /** Binds the yes to this very call, its input and the files it is about. */
+  /** Binds a yes to this exact call, its input and the files that it is about. */
   readonly hash: string;
   readonly reason: string;
-  /** Everything there is to show, while the question is the same as when it was asked. */
+  /** Everything there is to show, as long as the question is still the one that was asked. */
   readonly request?: ApprovalRequest;
 }
 
 export interface HostRun {
   readonly signal?: AbortSignal | undefined;
   readonly onEvent?: (event: CallEvent) => void;
-  /** True: somebody has said yes to the question that was asked about this call. */
+  /** True if somebody has said yes to the question that was asked about this call. */
   readonly approved?: boolean;
 }
 
 export interface HostCalls {
-  /** Every tool as a plain function, under a name that all hosts take. */
+  /** Every tool as a plain function, under a name that all hosts accept. */
   tools(): readonly FunctionSpec[];
   /**
-   * The question a person has to answer before this call may run; undefined where it needs none, or gets a no anyway.
-   * Once asked it stays asked: hosts come here again with the answer in hand. With an answer no question is opened, or
-   * whoever sends the answer could make up the question.
+   * The question that a person has to answer before this call may run. Undefined if the call needs no
+   * answer or is refused anyway. A question that was asked stays open, because hosts come back here with
+   * the answer. If there is an answer already, no new question is opened. Otherwise whoever sends the
+   * answer could invent the question.
    */
   question(call: HostCall, when?: { readonly answered: boolean }): Promise<OpenQuestion | undefined>;
   run(call: HostCall, how: HostRun): Promise<Ended>;
-  /** A person said no, in these words. */
+  /** Ends a call to which a person said no, with that person's words. */
   reject(call: HostCall, words?: string): Ended;
 }
 
 export interface HostCallsOptions extends AdapterOptions {
-  /** The host may repeat any call of a thread, not only those it asked about: each runs once. */
+  /**
+   * Every call of a thread runs only once, because the host may repeat any of them and not only those it
+   * asked about.
+   */
   readonly everyCallOnce?: boolean;
 }
 
@@ -89,7 +94,7 @@ const never = new AbortController().signal;
 export function createHostCalls(engine: ToolHost, options: HostCallsOptions = {}): HostCalls {
   const { only, store = createCallStore(), everyCallOnce = false } = options;
   checkNames(engine, only);
-  /** Calls on their way, so that the same one asked for twice at once is one call. */
+  /** The running calls. If the same call is asked for twice at once, it runs once. */
   const running = new Map<string, Promise<Ended>>();
 
   const runOnce = async (call: HostCall, how: HostRun): Promise<Ended> => {
@@ -105,7 +110,7 @@ export function createHostCalls(engine: ToolHost, options: HostCallsOptions = {}
     return ended;
   };
 
-  /** A call that only waits for an answer is not claimed: the answer may come later. */
+  /** A call that only waits for an answer is not claimed, because the answer may come later. */
   const mayStart = async (key: string, asked: Asked, approved: string | undefined): Promise<boolean> => {
     if (approved === undefined && (await engine.decide(asked)).decision !== "allow") return true;
     return store.claim(key);
@@ -166,8 +171,8 @@ function checkNames(engine: ToolHost, only: readonly string[] = []): void {
 }
 
 /**
- * Ids of calls that nothing marked as calls in the model's text: they may be quotations, so their commands wait for a
- * person. The id is the one thing that every host hands on.
+ * The prefix of ids of calls that were not marked as calls in the model's text. They may be quotations, so
+ * their commands wait for a person. The id is the only field that every host passes on.
  */
 export const unmarkedPrefix = "unmarked_";
 

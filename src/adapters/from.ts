@@ -7,15 +7,16 @@ import { result } from "../spec/result.ts";
 import type { AnyTool, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
 
 /**
- * What the other library has no words for. What a tool may change is unknown until it is said: left out, every call is
- * asked about and runs alone. `{ mutates: false }` says that it only looks, `access` what it touches.
+ * What a tool of the other library cannot say. What it may change is unknown unless you say so here, and
+ * then every call is asked about and runs alone. `{ mutates: false }` says that the tool only reads, and
+ * `access` says what it touches.
  */
 export type FromOptions = Partial<Omit<AnyTool, "name" | "description" | "input" | "run">> & {
-  /** Instead of the tool's own. */
+  /** Replaces the tool's own name. */
   readonly name?: string;
   /**
-   * The tool asks for approval in its own library. Here rules ask: say that one does (`{ tool, decision: "ask" }` in
-   * `gate.rules`), or the tool is not taken.
+   * For a tool that asks for approval in its own library. Here rules ask, so confirm that one does (`{
+   * tool, decision: "ask" }` in `gate.rules`). Otherwise the tool is not accepted.
    */
   readonly needsApproval?: "by rule";
 };

@@ -26,14 +26,15 @@ export interface LangChainQuestion {
   readonly toolCallId: string;
   readonly reason: string;
   readonly hash: string;
-  /** Commands, diff, what the call may touch. */
+  /** The commands, the diff, and what the call may touch. */
   readonly request?: ApprovalRequest;
 }
 
 /**
- * The tools of an engine for `bindTools`, `ToolNode` and `createReactAgent`. A call that policy asks about interrupts the
- * graph, where LangGraph runs it with a checkpointer. LangGraph then runs the whole step again: calls of the step that
- * have ended are remembered by thread and id, and give the same result without a second run.
+ * The tools of an engine for `bindTools`, `ToolNode` and `createReactAgent`. A call that policy asks about
+ * interrupts the graph, if LangGraph runs it with a checkpointer. LangGraph then runs the whole step again.
+ * Calls of the step that have ended are remembered by thread and id, and return the same result without a
+ * second run.
  */
 export function toLangChainTools(engine: ToolHost, options: AdapterOptions = {}): DynamicStructuredTool[] {
   checkOptions("toLangChainTools", options, optionsShape<AdapterOptions>(adapterFields));

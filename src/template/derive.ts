@@ -1,6 +1,7 @@
 /**
- * A dialect made from the differences between renderings, knowing no model: what stands around the name, the keys
- * and the values of calls that differ in one thing. A record is used only if it passes the laws of all others.
+ * Derives a dialect without knowing any model, from the differences between renderings: what is written
+ * around the name, the keys and the values of calls that differ in one thing. The result is used only if it
+ * obeys the laws that every dialect obeys.
  */
 import { decodeText, encodeCalls, type Dialect } from "../dialect/index.ts";
 import { stableStringify } from "../base/json.ts";

@@ -5,17 +5,17 @@ import type { Renderings } from "./renderings.ts";
 
 /** What a chat template does with tools, calls and results. */
 export interface TemplateFacts {
-  /** The tools of a request are told to the model. */
+  /** Whether the model is told the tools of a request. */
   readonly tools: boolean;
-  /** Calls of the history are shown. */
+  /** Whether calls of the history are shown. */
   readonly calls: boolean;
-  /** Several calls of one turn are shown. */
+  /** Whether several calls of one turn are shown. */
   readonly parallel: boolean;
   readonly results: boolean;
   readonly system: boolean;
-  /** How arguments must be given: an object, JSON text, or either. Null: no call is shown. */
+  /** How arguments must be given: as an object, as JSON text, or either. Null if no call is shown. */
   readonly arguments: "object" | "text" | "either" | null;
-  /** A message with calls may have `null` as its content. */
+  /** Whether a message with calls may have `null` as its content. */
   readonly nullContent: boolean;
   readonly ids: { readonly shown: boolean; readonly rule: "any" | "nine" | "functions" };
   readonly reasoning: { readonly open: string | null; readonly close: string } | null;
@@ -23,9 +23,9 @@ export interface TemplateFacts {
   readonly opensThoughts: { readonly default: boolean; readonly on: boolean; readonly off: boolean };
   /** What ends the model's turn. */
   readonly end: string | null;
-  /** Every marker of the turns: text from outside must not hold them. */
+  /** Every marker of the turns. Text from outside must not contain them. */
   readonly markers: readonly string[];
-  /** The template's own words where it refused a conversation. */
+  /** The template's own messages, if it refused conversations. */
   readonly refusals: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * How a template writes the calls and results of a conversation. A request that carries them as plain text can then
- * give the model the words it was trained on: forms are tried until the rendering of the text is the rendering of the
- * messages that a Chat server would have been given.
+ * Finds out how a template writes the calls and results of a conversation, so that a request that carries
+ * them as plain text gives the model the words it was trained on. Forms are tried until the text renders to
+ * the same as the messages that a Chat server would have been given.
  */
 import { encodeCalls, encodeResults, type Body, type Dialect, type Layout } from "../dialect/index.ts";
 import { encodeBody } from "../dialect/write/call.ts";
@@ -22,9 +22,12 @@ import { commonStart, createRenderings, turnOf, type Renderings } from "./render
 
 /** A dialect in a template's own layout, and how near it comes. */
 export interface HistoryForm {
-  /** The dialect with the layout and the result form of this template: for writing; calls are read with the plain one. */
+  /**
+   * The dialect with the layout and the result form of this template. It is for writing only, and calls are
+   * read with the plain dialect.
+   */
   readonly dialect: Dialect;
-  /** Whether what is written renders to the text that native messages render to: to the byte, but for spaces, or not. */
+  /** Whether the written text renders to the same as native messages: exactly, except for spaces, or not. */
   readonly agrees: "exact" | "spaces" | "no";
 }
 

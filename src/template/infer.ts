@@ -1,6 +1,7 @@
 /**
- * A model's chat template asked how the model speaks: a probe conversation is rendered, the model's turn is cut out
- * by comparison, and every dialect reads it. Where none does, one is derived from the differences.
+ * Finds out from a model's chat template how the model speaks. A probe conversation is rendered, the
+ * model's turn is cut out by comparison, and every dialect tries to read it. If none can, one is derived
+ * from the differences.
  */
 import {
   dialects,
@@ -19,9 +20,9 @@ import { createRenderings, type Renderings } from "./renderings.ts";
 
 /** What a chat template says about its model: dialect, roles, markers. */
 export interface TemplateProfile extends TemplateFacts {
-  /** A dialect's name, a record that was derived, or null. */
+  /** The name of a dialect, a derived dialect, or null. */
   readonly dialect: string | Dialect | null;
-  /** `read`: it gives back the calls. `told`: the template names its markers. `derived`: made from the differences. */
+  /** `read`: the dialect reads the calls. `told`: the template mentions its markers. `derived`: see `deriveDialect`. */
   readonly how: "read" | "told" | "derived" | "none";
   /** Other dialects that read the model as well. */
   readonly alike: readonly string[];
@@ -37,7 +38,7 @@ export interface TemplateProfile extends TemplateFacts {
 export interface InferOptions {
   readonly tokens?: SpecialTokens;
   readonly limits?: TemplateLimits;
-  /** Dialects to choose from; all that models speak unless told. */
+  /** The dialects to choose from. By default all dialects that models speak. */
   readonly among?: readonly Dialect[];
 }
 
@@ -137,10 +138,7 @@ function fromReading(
   };
 }
 
-/**
- * A dialect must at least read a single call. Most fail at that, so the other sets are read only by those
- * that do not.
- */
+/** Most dialects cannot read even a single call, so only those that can are given the other sets. */
 function candidateOf(dialect: Dialect, sets: readonly ShownSet[]): readonly Candidate[] {
   const single = sets.find(({ set }) => set.name === "one");
   if (single === undefined || !mayRead(dialect, single.turn.header + single.turn.rest)) return [];
@@ -151,10 +149,7 @@ function candidateOf(dialect: Dialect, sets: readonly ShownSet[]): readonly Cand
   return [{ dialect, read, repairs: sum("repairs"), leftover: sum("leftover") }];
 }
 
-/**
- * A text without any of a dialect's openers has nothing for it to read, and looking for them is cheaper
- * than reading.
- */
+/** Whether the text has any of the dialect's openers. Looking for them is cheaper than reading the text. */
 function mayRead({ blocks, channels, tags }: Dialect, text: string): boolean {
   if (channels !== undefined || tags !== undefined) return true;
   return blocks.some(({ open, bodies, whole }) => {

@@ -47,7 +47,7 @@ function showsAll(text: string, calls: readonly ProbeCall[]): boolean {
 
 export interface Reading {
   readonly repairs: number;
-  /** Characters of text beside the calls. */
+  /** The number of characters that are not part of a call. */
   readonly leftover: number;
 }
 

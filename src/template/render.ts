@@ -1,6 +1,7 @@
 /**
- * A chat template rendered. `template/` asks a model's own template how the model speaks: which dialect its calls
- * are in, how prompts and results look, where an answer begins. It is pure, knows the dialects and no transport.
+ * Renders a chat template. The folder `template/` finds out from a model's own template how the model
+ * speaks: which dialect its calls are in, how prompts and results look, and where an answer begins. It is
+ * pure and knows the dialects, but no transport.
  */
 import { block, createScope } from "./evaluate.ts";
 import { createMeter, TemplateError, TemplateRefused, type Meter, type TemplateLimits } from "./limits.ts";
@@ -22,7 +23,7 @@ import {
 /** What a template is given: `messages`, `tools`, `add_generation_prompt`, tokens, switches. */
 export interface TemplateContext {
   readonly [name: string]: unknown;
-  /** The clock that `strftime_now` reads; the present unless told. */
+  /** The time that `strftime_now` reads. By default the present. */
   readonly now?: Date;
 }
 

@@ -24,15 +24,15 @@ export type ConversationName = keyof ReturnType<typeof conversations>;
 export interface Renderings {
   readonly parsed: ParsedTemplate;
   readonly manner: Manner;
-  /** True when a call can be seen in some manner. */
+  /** Whether a call is visible in any manner. */
   readonly shows: boolean;
   readonly arguments: "object" | "text" | "either" | undefined;
-  /** Undefined: the template refuses it or fails on it. */
+  /** Undefined if the template refuses the conversation or fails on it. */
   get(name: ConversationName): string | undefined;
   ofSet(set: ProbeSet): string | undefined;
-  /** A conversation of one's own. */
+  /** Renders any other conversation. */
   render(conversation: Conversation): string | undefined;
-  /** The template's own words where it said no. */
+  /** The template's own messages for the conversations that it refused. */
   readonly refusals: ReadonlySet<string>;
 }
 
@@ -139,9 +139,9 @@ export function pastMarker(text: string, at: number): number {
 
 export interface Turn {
   readonly start: number;
-  /** From where the rendering leaves the prompt to where it meets the end of a plain answer. */
+  /** The text from where the rendering differs from the prompt to where it agrees with the end of a plain answer. */
   readonly cut: string;
-  /** To the very end. */
+  /** The text from the same place to the end of the rendering. */
   readonly rest: string;
   /** The last header of the prompt, which some models' answers continue. */
   readonly header: string;

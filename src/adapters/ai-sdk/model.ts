@@ -20,8 +20,8 @@ type Content = Awaited<ReturnType<AiSdkModel["doGenerate"]>>["content"][number];
 type Metadata = NonNullable<Extract<StreamPart, { type: "tool-call" }>["providerMetadata"]>;
 
 /**
- * Any model of ours as a model of the AI SDK: over any wire, or one that only writes text and is given tools by a
- * dialect (`createTextModel`).
+ * Makes any model of Callgate a model of the AI SDK, over any wire, including models that only write text
+ * and get their tools through a dialect (`createTextModel`).
  */
 export function toAiSdkModel(model: Model, provider = "callgate"): AiSdkModel {
   const ask = (options: Options): AsyncGenerator<StreamPart, undefined> => {

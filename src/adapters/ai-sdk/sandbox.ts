@@ -30,7 +30,7 @@ export interface AiSdkSandboxProcess {
 export interface AiSdkSandbox {
   readonly description: string;
   run(options: CommandOptions): Promise<{ exitCode: number; stdout: string; stderr: string }>;
-  /** Standard input cannot be kept open: `stdin: true` is refused. */
+  /** Standard input cannot be kept open, so `stdin: true` is refused. */
   spawn(options: CommandOptions & { readonly stdin?: false }): Promise<AiSdkSandboxProcess>;
   spawn(options: CommandOptions & { readonly stdin: true }): Promise<never>;
   spawn(options: CommandOptions & { readonly stdin?: boolean }): Promise<never>;
@@ -50,8 +50,9 @@ export interface AiSdkSandbox {
 }
 
 /**
- * An engine as the sandbox of AI SDK 7 (`experimental_sandbox`): the host's own tools, and providers' shell and file
- * tools, run here through the whole line. What policy refuses, or would ask about with nobody there, rejects.
+ * An engine as the sandbox of AI SDK 7 (`experimental_sandbox`). The host's own tools, and the shell and
+ * file tools of providers, run here and are judged and recorded like every call. What policy refuses, or
+ * would ask about when nobody is there, is rejected.
  */
 export function toAiSdkSandbox(engine: ToolHost): AiSdkSandbox {
   const jobs = new Map<string, Job>();

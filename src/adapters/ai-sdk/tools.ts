@@ -14,7 +14,7 @@ import { adapterFields, createHostCalls, failureOf, type AdapterOptions, type To
  * `content`.
  */
 export interface AiSdkOutput {
-  /** `running`: what the call has printed or told so far; replaced by what comes next. */
+  /** `running` has what the call has printed or reported so far. The next output replaces it. */
   readonly status: "running" | "done";
   readonly text: string;
   readonly content: readonly Part[];
@@ -35,9 +35,12 @@ type Approval = { readonly type: "user-approval"; readonly reason: string } | un
 export interface AiSdkTools {
   /** For `tools` of `generateText`, `streamText` and agents. */
   readonly tools: ToolSet;
-  /** For `toolApproval` of AI SDK 7, which shows the reason too. AI SDK 6 asks the tools themselves. */
+  /** For `toolApproval` of AI SDK 7, which also shows the reason. AI SDK 6 asks the tools themselves. */
   readonly toolApproval: Readonly<Record<string, (input: unknown, options: CallOptions) => Promise<Approval>>>;
-  /** The whole question about a call that waits: commands, diff, what it may touch. For a page that shows it. */
+  /**
+   * The whole question about a call that waits, for a page that shows it: commands, diff, and what the call
+   * may touch.
+   */
   question(call: {
     readonly toolCallId: string;
     readonly toolName: string;
@@ -46,8 +49,9 @@ export interface AiSdkTools {
 }
 
 /**
- * The tools of an engine for the AI SDK. A call that policy asks about ends the step with an approval request; the
- * answer that comes back counts for exactly that call. A call that fails throws, so that the SDK shows it as an error.
+ * The tools of an engine for the AI SDK. A call that policy asks about ends the step with an approval
+ * request, and the answer is valid for exactly that call. A call that fails throws, so that the SDK shows
+ * it as an error.
  */
 export function toAiSdkTools(engine: ToolHost, options: AdapterOptions = {}): AiSdkTools {
   checkOptions("toAiSdkTools", options, optionsShape<AdapterOptions>(adapterFields));

@@ -9,7 +9,7 @@ export const answerLater: Approver = { ask: async () => "later" };
 
 /** An approver whose questions stay open until `answer` is called, by the web page for example. */
 export interface OpenApprover extends Approver {
-  /** The answer to a question by its id, which is the hash that was shown. False: nothing waits under it. */
+  /** Answers a question by its id, which is the hash that was shown. False if no question with that id waits. */
   answer(approvalId: string, answer: ApprovalAnswer): boolean;
 }
 

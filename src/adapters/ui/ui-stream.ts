@@ -9,7 +9,7 @@ import type { Ended } from "../../spec/call.ts";
 
 /** Options of `toUiMessageStream`. */
 export interface UiStreamOptions {
-  /** The message the chunks belong to: a new one, or the one that a resumed turn goes on with. */
+  /** The message that the chunks belong to: a new one, or the one that a resumed turn continues. */
   readonly messageId?: string;
 }
 
@@ -201,9 +201,9 @@ function endOfCall(ended: Ended): UIMessageChunk {
 }
 
 /**
- * Answers what `useChat` posts. A message of the user begins a turn. Messages that come back with answered approvals go
- * on with the turn that waits (`answerLater`): each answer counts for the question it was given to, by its hash. A page
- * that goes away interrupts the turn.
+ * Answers what `useChat` posts. A message of the user begins a turn. Messages that come back with answered
+ * approvals continue the turn that waits (`answerLater`), and each answer is valid only for the question it
+ * was given to, by its hash. If the page is closed, the turn is interrupted.
  */
 export async function toUiResponse(session: Session, messages: readonly UiMessage[]): Promise<Response> {
   const last = messages.at(-1);
