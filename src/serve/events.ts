@@ -34,10 +34,10 @@ export function createEncode(): Encode {
 
 export interface Stream {
   send(event: string, data: object, id?: number): void;
-  /** Resolves when there is room again, at once where there is. */
+  /** Resolves when there is room, at once if there is room already. */
   drained(): Promise<void>;
   readonly isFull: boolean;
-  /** Resolves when the client has gone. */
+  /** Resolves when the client has disconnected. */
   readonly closed: Promise<void>;
   end(): void;
 }
@@ -140,7 +140,10 @@ export async function followSession(
     last = record.n;
     stream.send("record", record, record.n);
   };
-  /** What was written in this process is at hand; what is missing before it, or was written elsewhere, is read. */
+  /**
+   * Sends records that were written in this process directly. If earlier ones are missing, all are read
+   * from the store.
+   */
   const tellRecords = (records: readonly StoredRecord[] = []) => {
     const [first] = records;
     if (first === undefined || first.n > last + 1 || stream.isFull) return readAll();

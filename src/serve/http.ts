@@ -1,6 +1,6 @@
 /**
- * The service over HTTP. This file is the door: what a request must look like, who it comes from, what it may do, and
- * how an answer or a refusal is written.
+ * The service over HTTP. This file decides what a request must look like, who it comes from and what it may
+ * do, and writes answers and refusals.
  */
 import { checkOptions } from "../base/shape.ts";
 import { randomBytes } from "node:crypto";
@@ -24,7 +24,7 @@ export interface Serving {
   readonly url: string;
   /** An address that lets one browser in, once. */
   link(principal: Principal): string;
-  /** Takes nothing new, drains, and ends. */
+  /** Accepts nothing new, lets running turns finish their calls, and ends. */
   close(): Promise<void>;
 }
 

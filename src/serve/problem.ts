@@ -7,9 +7,9 @@ export class Problem extends Error {
   readonly status: number;
   /** A word for programs: the end of the problem's `type`. */
   readonly kind: string;
-  /** When it may be tried again, in milliseconds from now. */
+  /** After how many milliseconds the request may be tried again. */
   readonly retryAfterMs: number | undefined;
-  /** The methods that are known there. */
+  /** The methods that the path has. */
   readonly allow: readonly string[] | undefined;
 
   constructor(status: number, kind: string, detail: string, retryAfterMs?: number, allow?: readonly string[]) {

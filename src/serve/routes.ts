@@ -20,13 +20,13 @@ export interface Route {
   readonly summary: string;
   readonly query?: Readonly<Record<string, JsonObject>>;
   readonly body?: JsonObject;
-  /** The same Idempotency-Key is the same request. */
+  /** Whether two requests with the same Idempotency-Key count as one. */
   readonly isRepeatable?: boolean;
   /** Answers with a stream of events. */
   readonly isStream?: boolean;
-  /** The statuses of a good answer and what it holds. */
+  /** The statuses of a successful answer, each with a description. */
   readonly answers: Readonly<Record<number, string>>;
-  /** What a good answer is, where it is JSON. */
+  /** The schema of a successful answer, if it is JSON. */
   readonly answer?: JsonObject;
   readonly run: (asked: Asked, service: Service) => Promise<Reply>;
 }

@@ -1,6 +1,7 @@
 /**
- * One wake of one session: its records are loaded, what was sent to it is taken, the turn goes on until it waits for a
- * person or has nothing to do. Nothing of the session is kept here afterwards. The same for every store.
+ * Wakes one session: loads its records, takes what was sent to it, and continues the turn until it waits
+ * for a person or has nothing to do. Nothing of the session is kept here afterwards. This is the same for
+ * every store.
  */
 import type { JsonObject } from "../base/json.ts";
 import { checkOptions } from "../base/shape.ts";
@@ -14,9 +15,9 @@ import { createTaggedJournal, type TaggedJournal } from "./tagged-journal.ts";
 /** Runs a session until it is idle, waits for a person, or has failed. */
 export interface Runner {
   run(id: string): Promise<void>;
-  /** Running turns finish their calls and are left open for whoever goes on with them. */
+  /** Running turns finish their calls and are left open for another process to continue. */
   drain(): void;
-  /** Ends the running turns of a tenant; says whether there were any. */
+  /** Ends the running turns of a tenant. True if there were any. */
   interrupt(tenant: string): boolean;
 }
 

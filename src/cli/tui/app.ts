@@ -14,9 +14,9 @@ import { createTheme } from "./theme.ts";
 import { createTranscriptView } from "./transcript-view.ts";
 
 export interface ChatApp {
-  /** Whom calls are asked about, and servers' questions. */
+  /** The person who is asked about calls and who answers the questions of servers. */
   readonly person: Person;
-  /** Says something beside the conversation. */
+  /** Shows a note that is not part of the conversation. */
   note(text: string): void;
   /** Runs until the user leaves. */
   run(context: ChatContext): Promise<Restart | undefined>;

@@ -86,14 +86,14 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
 
 export interface GuardOptions {
   readonly now?: () => number;
-  /** Letters and digits that answer, each as what it does. */
+  /** Letters and digits that answer, each with what it does. */
   readonly keys?: ReadonlyMap<string, () => void>;
 }
 
 /**
- * Keys that were meant for the editor must not answer a question that has just appeared: it takes
- * none until it has been in sight for a moment, nor a yes while somebody is still writing. Escape
- * says no at any time after that moment. A key that means nothing here is said to be ignored.
+ * Keys that were meant for the editor must not answer a question that has just appeared. The question
+ * accepts no key until it has been visible for a moment, and no yes while somebody is still typing. Escape
+ * says no at any time after that moment. If a key means nothing here, a note says that it was ignored.
  */
 export function guard(list: Component, { now = Date.now, keys = new Map() }: GuardOptions = {}): Component {
   const shownAt = now();

@@ -9,13 +9,13 @@ export interface AskingPlace {
   readonly component: Container;
   readonly theme: Theme;
   readonly restoreFocus: () => void;
-  /** Keeps keys that were meant for something else from answering. */
+  /** Prevents keys that were meant for something else from answering. */
   readonly guard: (list: Component, options: { readonly keys: ReadonlyMap<string, () => void> }) => Component;
 }
 
 export function createTuiAsking(place: AskingPlace, signal: AbortSignal): Asking {
   const { tui, component, theme, restoreFocus, guard } = place;
-  /** Shows the words and what takes the answer, until there is one or nobody waits for it. */
+  /** Shows the question and its input until there is an answer or nobody waits for one any more. */
   const put = (words: string, draw: (finish: (answer?: string) => void) => Component) =>
     new Promise<string | undefined>((resolve) => {
       const finish = (answer?: string) => {

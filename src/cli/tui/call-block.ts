@@ -11,7 +11,7 @@ import type { Theme } from "./theme.ts";
 
 export interface CallBlock {
   readonly component: Component;
-  /** What a status line calls it. */
+  /** The name of the call in the status line. */
   readonly label: string;
   output(text: string): void;
   answered(answer: ApprovalAnswer | undefined): void;

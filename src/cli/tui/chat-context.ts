@@ -11,11 +11,11 @@ import type { OwnPrompts } from "../guidance/prompts.ts";
 
 /** What the session continues with when it is set up again. */
 export interface Restart {
-  /** Other settings. */
+  /** Continues with other settings. */
   readonly config?: Config;
-  /** Another session. */
+  /** Continues with another session. */
   readonly resume?: string;
-  /** An empty one. */
+  /** Continues with a new, empty session. */
   readonly isNew?: boolean;
 }
 
@@ -28,13 +28,13 @@ export interface SlashContext {
   readonly modes: Modes;
   readonly prompts: OwnPrompts;
   note(text: string): void;
-  /** A turn is running. */
+  /** Whether a turn is running. */
   isBusy(): boolean;
-  /** What the last turn changed on disk, painted. */
+  /** The diff of what the last turn changed on disk, in colour. */
   lastDiff(): string | undefined;
-  /** Everything about the session, a line each. */
+  /** Describes the session, one line for each fact. */
   describe(): string;
-  /** The MCP servers and how they are. */
+  /** Describes the MCP servers and their state. */
   servers(): string;
   sessions(): readonly SessionSummary[];
   listModels(): Promise<ModelList>;
@@ -43,7 +43,7 @@ export interface SlashContext {
   send(text: string): void;
   /** Runs another `callgate` command and shows what it prints. */
   runCommand(args: readonly string[]): Promise<void>;
-  /** Ends this session's process part and starts over. */
+  /** Closes the session in this process and starts again with the change. */
   restart(change: Restart): void;
   quit(): void;
 }
@@ -56,7 +56,7 @@ export interface ChatContext extends Omit<
   readonly cwd: string;
   readonly greeting: string;
   readonly typed: PromptHistory;
-  /** Shows what was said before, where the screen does not have it yet. */
+  /** Whether to show what was said before, because the screen does not show it yet. */
   readonly showHistory: boolean;
   runCommand(args: readonly string[]): Promise<string>;
 }

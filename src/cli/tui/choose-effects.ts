@@ -7,7 +7,7 @@ import type { Theme } from "./theme.ts";
 export interface ChooseOptions {
   readonly lines: readonly EffectLine[];
   readonly theme: Theme;
-  /** Every path of the chosen lines; undefined: the person went back. */
+  /** Called with every path of the chosen lines, or with undefined if the person went back. */
   readonly done: (paths: readonly string[] | undefined) => void;
   readonly changed: () => void;
 }

@@ -1,7 +1,7 @@
 /**
- * Markdown as lines of the screen. The drawing library looks at every character by itself (its width, what it joins),
- * which costs a hundred times what a plain sentence needs: paragraphs that hold no mark at all are wrapped here, to the
- * very lines that the library would have drawn.
+ * Draws Markdown as lines of the screen. The drawing library examines every character (its width, and what
+ * it combines with), which costs a hundred times what a plain sentence needs. Paragraphs without any markup
+ * are therefore wrapped here, to exactly the lines that the library would have drawn.
  */
 import { Markdown, wrapTextWithAnsi } from "@earendil-works/pi-tui";
 import { alignTables } from "./align-tables.ts";

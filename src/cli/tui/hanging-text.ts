@@ -1,8 +1,8 @@
 import { visibleWidth, wrapTextWithAnsi, type Component } from "@earendil-works/pi-tui";
 
 /**
- * Text whose wrapped lines hang below their own beginning: what follows a break can never be taken
- * for a line of its own, in a diff, in an output or in a command that is asked about.
+ * Text whose wrapped lines are indented below their beginning, so that the rest of a wrapped line can never
+ * be taken for a line of its own, in a diff, in an output or in a command that is asked about.
  */
 export interface HangingText extends Component {
   setText(text: string): void;

@@ -1,6 +1,6 @@
 /**
- * Pictures in the conversation: by kitty's and iTerm2's protocols where the terminal is known to have one of them, as
- * sixels where it says that it draws those, else told by their size.
+ * Pictures in the conversation. They are drawn by kitty's or iTerm2's protocol if the terminal is known to
+ * have it, or as sixels if the terminal says that it draws those. Otherwise only their size is shown.
  */
 import {
   getCapabilities,
@@ -15,7 +15,10 @@ import type { Theme } from "./theme.ts";
 
 export interface Pictures {
   draw(part: ImagePart): Component | undefined;
-  /** The terminal draws sixels: what was only told of is drawn with the next frame. */
+  /**
+   * Called when the terminal says that it draws sixels. Pictures that were only mentioned are drawn with
+   * the next frame.
+   */
   useSixel(toLines: ToSixelLines): void;
 }
 
@@ -74,8 +77,9 @@ function createSixels(data: string): (width: number, toLines: ToSixelLines) => s
 }
 
 /**
- * Looks at what the terminal says of itself while its keys are read anyway: the screen asks it at its start (`CSI c`),
- * and a 4 among the answers means sixels. Says so at most once; the answer itself is nobody's key.
+ * Watches the input for the terminal's report about itself, which the screen asks for at its start with
+ * `CSI c`. A 4 in the report means sixels. `found` is called at most once. No part of the screen takes the
+ * report for a key.
  */
 export function watchForSixel(input: NodeJS.ReadableStream, found: () => void): () => void {
   let tail = "";

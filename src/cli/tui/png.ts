@@ -23,7 +23,7 @@ interface Header {
   readonly depth: number;
   readonly colour: number;
   readonly palette: Buffer;
-  /** Alpha of the palette's colours, or the one colour that is transparent. */
+  /** The alpha values of the palette's colours, or the only transparent colour. */
   readonly transparent: Buffer;
 }
 
@@ -103,7 +103,7 @@ function toRgba(rows: Buffer, stride: number, header: Header, samples: number): 
   const data = new Uint8Array(width * height * 4);
   const most = 2 ** depth - 1;
   const bytes = depth >> 3;
-  /** A sample as it stands; of sixteen bits the upper eight. */
+  /** A sample as it is stored. Of sixteen bits only the upper eight are used. */
   const sample = (row: number, index: number): number => {
     if (bytes > 0) return rows[row + index * bytes]!;
     const bit = index * depth;

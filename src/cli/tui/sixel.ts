@@ -73,7 +73,7 @@ function encodeSixel({ width, height, data }: Pixels): string {
   const colours = palette.map((rgb, index) => `#${index};2;${rgb.map((one) => Math.round(one / 2.55)).join(";")}`);
   const bands: string[] = [];
   for (let top = 0; top < height; top += 6) {
-    /** For each colour of the band: which of its six pixels it has, column by column. */
+    /** For each colour of the band, which of the six pixels of each column have it. */
     const rows = new Map<number, Uint8Array>();
     for (let at = top * width; at < Math.min(top + 6, height) * width; at++) {
       if (!isSeen(data, at * 4)) continue;

@@ -10,20 +10,20 @@ import type { Theme } from "./theme.ts";
 export interface StatusLine {
   readonly component: Component;
   hear(event: SessionEvent): void;
-  /** Ends its clock. */
+  /** Stops the clock. */
   stop(): void;
 }
 
 export interface StatusOptions {
   readonly model: string;
-  /** Sandbox and approval, as they are now. */
+  /** The current sandbox and approval modes. */
   readonly mode: () => string;
   readonly cwd: string;
-  /** Tokens the model can take, as soon as they are known. */
+  /** The size of the model's context window in tokens, as soon as it is known. */
   readonly contextWindow: () => number | undefined;
   readonly theme: Theme;
   readonly redraw: () => void;
-  /** What a running call is called. */
+  /** The name of a running call. */
   readonly nameOf: (id: string) => string;
   readonly costUsd: () => number;
   readonly now?: () => number;
@@ -43,7 +43,7 @@ export function createStatusLine(options: StatusOptions): StatusLine {
     clearInterval(clock);
     clock = undefined;
   };
-  /** Where there is no room for all of it, what can be asked for (/status) goes first; the policy is always in sight. */
+  /** If there is not enough room, what /status also shows is left out first. The policy is always visible. */
   const idle = (width: number) => {
     const cost = options.costUsd() > 0 ? `$${options.costUsd().toFixed(4)}` : undefined;
     const parts = [

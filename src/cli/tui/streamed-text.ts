@@ -24,20 +24,26 @@ const floodTail = 8_192;
 
 interface Done {
   readonly source: string;
-  /** Drawn without reading it as Markdown, which costs a hundred times as much. */
+  /** True if it is drawn as plain text, because reading it as Markdown costs a hundred times as much. */
   readonly isPlain?: boolean;
 }
 
 export function createStreamedText(theme: Theme): StreamedText {
   const done: Done[] = [];
-  /** The finished part as lines, for one width; behind the settled ones stand those of the last frame's growing part. */
+  /**
+   * The finished part as lines for one width. After the settled lines come those of the part that grew in
+   * the last frame.
+   */
   let drawn = { width: 0, parts: 0, settled: 0, lines: [] as string[] };
   /** The part that still grows, for one width. */
   let live: { readonly width: number; readonly lines: string[] } | undefined;
   let text = "";
   let changed = false;
 
-  /** Only when drawn, which happens sixty times a second at most, however small the pieces are. */
+  /**
+   * Splits off the finished part. This is done only when drawing, at most sixty times a second, however
+   * small the pieces are.
+   */
   const settle = () => {
     changed = false;
     live = undefined;

@@ -26,17 +26,17 @@ export interface Screen {
 }
 
 export interface Talk {
-  /** A turn or a command of the person's own is running. */
+  /** Whether a turn or a command that the person typed is running. */
   readonly isBusy: () => boolean;
   readonly lastDiff: () => string | undefined;
   send(line: string): void;
-  /** Takes the newest queued message back into the editor; false where there is none. */
+  /** Takes the newest queued message back into the editor. False if there is none. */
   editQueued(): boolean;
-  /** Ends the turn; what was queued comes back into the editor. */
+  /** Ends the turn. Queued messages come back into the editor. */
   interrupt(): void;
-  /** A command in the person's own shell. */
+  /** Runs a command in the person's own shell. */
   runOwn(line: string): Promise<void>;
-  /** When everything has ended. */
+  /** Resolves when everything has ended. */
   close(): Promise<void>;
 }
 
@@ -52,14 +52,17 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
   const { theme, tui, transcript } = screen;
   const { session, modes } = context;
   const waiting = createWaiting(screen, session);
-  /** What the model is told with the next message: changes of the mode, commands of the person's own. */
+  /** What the model is told with the next message: changes of the mode, and commands that the person ran. */
   const beside: string[] = [];
   let playing: Promise<void> | undefined;
   let own: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   let diff: string | undefined;
   let { context_window: contextWindow } = context.config;
   let hasAsked = contextWindow !== undefined;
-  /** Where the settings do not say it, the model's server may. Asked once, when the first answer is there. */
+  /**
+   * If the settings do not give the size of the context window, the model's server may know it. It is asked
+   * once, after the first answer.
+   */
   const learnWindow = async () => {
     if (hasAsked) return;
     hasAsked = true;
@@ -103,7 +106,7 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
     }
     playing = undefined;
   };
-  /** The message with what has to be told beside it. */
+  /** The message together with what else the model has to be told. */
   const compose = (line: string): string | readonly Part[] => {
     const { content, problems } = readMessage(line, context.cwd);
     for (const problem of problems) say(theme.warn(`! ${problem}`));
@@ -211,7 +214,7 @@ function createWaiting({ queue, theme, tui, editor }: Screen, session: Pick<Sess
     if (queued.length > 0) queue.addChild(new Text(theme.dim("  up takes the last one back"), 1, 0));
     tui.requestRender();
   };
-  /** Those that have not gone in are the newest ones. */
+  /** The messages that were not delivered are the newest ones. */
   const takeBack = () => queued.splice(Math.max(0, queued.length - session.unsteer().length));
   const add = (line: string, content: Queued["content"]) => {
     session.steer(content);
@@ -220,7 +223,7 @@ function createWaiting({ queue, theme, tui, editor }: Screen, session: Pick<Sess
   };
   return {
     add,
-    /** The line of the message that has just gone in, if it was one of these. */
+    /** The line of the message that was just delivered, if it was queued here. */
     wentIn(text: string): string | undefined {
       if (queued[0] === undefined || textOf(queued[0].content) !== text) return undefined;
       const { line } = queued.shift()!;

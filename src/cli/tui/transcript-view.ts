@@ -15,16 +15,16 @@ import { paintDiff, type Theme } from "./theme.ts";
 export interface TranscriptView {
   readonly component: Container;
   show(event: SessionEvent): void;
-  /** What an earlier part of the session came to. */
+  /** Shows an earlier part of the session. */
   showHistory(items: readonly Item[]): void;
   note(text: string): void;
-  /** A block of its own, to be filled in as things happen. */
+  /** Adds an empty block that is filled in as things happen. */
   addBlock(): HangingText;
-  /** The pictures among a message's or a result's parts, where the terminal can show them. */
+  /** Shows the pictures among the parts of a message or a result, if the terminal can draw them. */
   showPictures(parts: readonly Part[]): void;
-  /** What a running call is called. */
+  /** The name of a running call. */
   nameOf(id: string): string;
-  /** Folded: one line. Unfolded: all the model's thoughts. */
+  /** Switches between one line and all of the model's thoughts. */
   toggleReasoning(): void;
 }
 
@@ -41,7 +41,7 @@ export function createTranscriptView(theme: Theme, pictures: Pictures): Transcri
   const component = new Container();
   const calls = new Map<string, CallBlock>();
   const thoughts: Thought[] = [];
-  /** Of the running answer, by index. */
+  /** The growing texts and thoughts of the running answer, by index. */
   const growing = new Map<number, StreamedText | Thought>();
   let unfolded = false;
 
