@@ -76,6 +76,8 @@ static void hash_files(struct settle *s) {
     if (step_is_of_folder(step)) continue;
     if (step->op != 'R') step->new_hash = content_hash(s->run, step->source);
     if (step->op != 'A') step->old_hash = content_hash(s->roots[step->root], step->path);
+    /* An editor empties a file before it writes it: what is there in between is not what was shown. */
+    if (step->op != 'A' && !is_as_shown(s, step)) step->old_hash = 0;
   }
 }
 

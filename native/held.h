@@ -144,6 +144,7 @@ uint64_t inode_in_workspace(struct settle *s, const struct step *step);
 bool is_untouched(const struct settle *s, const struct step *step, int64_t since);
 int open_step_folder(struct settle *s, const struct step *step);
 void open_upper_folders(struct settle *s);
+bool is_as_shown(const struct settle *s, const struct step *step);
 void look_for_conflicts(struct settle *s);
 
 /* ---- spans.c ---- */

@@ -211,6 +211,12 @@ bool is_untouched(const struct settle *s, const struct step *step, int64_t since
   return untouched;
 }
 
+/* Has nobody changed, since it was listed, what this step replaces or removes? */
+bool is_as_shown(const struct settle *s, const struct step *step) {
+  struct stamp st;
+  return look_at(s->roots[step->root], step->path, &st) && is_same(&st, &s->list.items[step->effect].before);
+}
+
 /* Before the first step: is everything that was chosen as it was when it was shown? */
 void look_for_conflicts(struct settle *s) {
   struct list *l = &s->list;

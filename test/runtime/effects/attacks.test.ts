@@ -1,5 +1,14 @@
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  openSync,
+  writeSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
@@ -76,29 +85,34 @@ describe.skipIf(!canHold)("against held runs (skipped where nothing can be held:
 
   test("an editor that saves while it runs, while it is asked about, or while it is kept loses nothing", async () => {
     const file = join(workspace, "edited");
-    const save = (text: string, inPlace: boolean) => {
-      if (inPlace) return writeFileSync(file, text);
-      writeFileSync(`${file}~`, text);
-      renameSync(`${file}~`, file);
+    const save = async (text: string, how: "slowly" | "in place" | "by renaming") => {
+      if (how === "by renaming") {
+        writeFileSync(`${file}~`, text);
+        return renameSync(`${file}~`, file);
+      }
+      const fd = openSync(file, "w"); // empty from here on, until it is written
+      if (how === "slowly") await sleep(Math.random() * 4);
+      writeSync(fd, text);
+      closeSync(fd);
     };
     await held.direct("find . -mindepth 1 -delete; true");
     for (let round = 0; round < saves; round++) {
-      save(`before ${round}\n`, false);
+      await save(`before ${round}\n`, "by renaming");
       await sleep(12); // an edit in the clock's tick before the start is taken for one after it
       const mine = `mine ${round}\n`;
-      const inPlace = round % 2 === 0;
+      const how = (["slowly", "by renaming", "in place", "by renaming"] as const)[round % 4]!;
       const holding = held.hold("sleep 0.03; echo command >> edited");
       const phase = round % 3;
       if (phase === 0) {
         await started(held.home);
-        save(mine, inPlace);
+        await save(mine, how);
       }
       const { settle } = await holding;
-      if (phase === 1) save(mine, inPlace);
+      if (phase === 1) await save(mine, how);
       const settling = settle("all");
       if (phase === 2) {
         await sleep(Math.random() * 8);
-        save(mine, inPlace);
+        await save(mine, how);
       }
       await settling;
       expect(readFileSync(file, "utf8")).toContain(mine);
