@@ -87,7 +87,8 @@ export async function approve(asked: Asked, service: Service): Promise<Reply> {
   if (question.hash !== hash) throw new Problem(409, "changed", "The question has changed: look at it again.");
   const { isNew } = await service.post(session, {
     kind: "approval",
-    key: `approval ${callId} ${question.hash}`,
+    // By the question's record: a held command that runs again may ask the same once more.
+    key: `approval ${callId} ${question.hash} ${question.n}`,
     body: {
       callId,
       hash: question.hash,

@@ -9,7 +9,7 @@ import type { Session, SessionEvent } from "../session/index.ts";
 import type { MessageItem } from "../spec/model.ts";
 import { Fenced, Unavailable, type Mail, type SessionStore, type StoredSession } from "../store/session-store.ts";
 import { runnerShape, type OpenedSession, type RunnerOptions, type Undone } from "./open-session.ts";
-import { createLiveQuestions, createStatus, isLive, readApproval, type LiveQuestions } from "./standing.ts";
+import { createLiveQuestions, createStatus, isLive, outlasting, readApproval, type LiveQuestions } from "./standing.ts";
 import { createTaggedJournal, type TaggedJournal } from "./tagged-journal.ts";
 
 /** Runs a session until it is idle, waits for a person, or has failed. */
@@ -98,9 +98,10 @@ async function wakeOnce(
     return false;
   }
   const records = await store.read(id, -1);
-  await store.update(id, { status: "running", takings: stored.takings + 1 }, records.length);
+  const questionsLeft = outlasting(stored.questions, records);
+  await store.update(id, { status: "running", takings: stored.takings + 1, questions: questionsLeft }, records.length);
   const journal = createTaggedJournal(store, id, records.length);
-  const status = createStatus(stored, records.length === 0, () => journal.next());
+  const status = createStatus({ ...stored, questions: questionsLeft }, records.length === 0, () => journal.next());
   const questions = createLiveQuestions();
   const opening = options.open({
     stored,
@@ -273,8 +274,12 @@ async function playTurn(
     }
   };
   let looking = Promise.resolve();
+  const lookAgain = () => {
+    looking = looking.then(look).catch((error: unknown) => options.onError?.(error, stored.id));
+  };
+  live.onWaiting = lookAgain;
   const stop = store.watch(({ type }) => {
-    if (type === "mail") looking = looking.then(look).catch((error: unknown) => options.onError?.(error, stored.id));
+    if (type === "mail") lookAgain();
   }, stored.id);
   try {
     for await (const _event of events) continue;

@@ -1,5 +1,5 @@
 /** How a session stands while it runs: what is told in lists, and the questions that cannot wait for another process. */
-import type { JsonObject } from "../base/json.ts";
+import { isObject, type JsonObject } from "../base/json.ts";
 import type { SessionEvent } from "../session/index.ts";
 import { Waiting } from "../spec/call.ts";
 import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
@@ -7,6 +7,8 @@ import type { StoredSession, WaitingQuestion } from "../store/session-store.ts";
 
 export interface LiveQuestions {
   readonly approver: Approver;
+  /** Called when a question begins to wait: its answer may have come before it. */
+  onWaiting: () => void;
   /** False where nobody waits for this answer here. */
   answer(given: GivenApproval): boolean;
   /** The process ends: what a run wrote is dropped, and whoever goes on with the turn runs it again and asks anew. */
@@ -23,7 +25,8 @@ interface LiveQuestion {
 export function createLiveQuestions(): LiveQuestions {
   const waiting = new Map<string, LiveQuestion>();
   let isOver = false;
-  return {
+  const live: LiveQuestions = {
+    onWaiting() {},
     approver: {
       async ask(request, signal) {
         if (request.effects === undefined) return "later";
@@ -49,6 +52,7 @@ export function createLiveQuestions(): LiveQuestions {
             },
           });
           if (isOver) waiting.get(id)?.giveUp();
+          else live.onWaiting();
         });
       },
     },
@@ -63,6 +67,18 @@ export function createLiveQuestions(): LiveQuestions {
       return true;
     },
   };
+  return live;
+}
+
+/** The questions that another process can still answer: what it held back went with it, and is asked about anew. */
+export function outlasting(
+  questions: readonly WaitingQuestion[],
+  records: readonly Readonly<Record<string, unknown>>[],
+): readonly WaitingQuestion[] {
+  return questions.filter(({ n }) => {
+    const request = records[n]?.["request"];
+    return !isObject(request) || request["effects"] === undefined;
+  });
 }
 
 export interface GivenApproval {
