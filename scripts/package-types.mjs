@@ -31,6 +31,11 @@ writeFileSync(
   join(folder, "index.ts"),
   `${names.join("\n")}\nexport const all = [${entries.map((_, index) => `e${index}`).join(", ")}];\n`,
 );
+// A CommonJS program gets the same types, as docs/faq.md promises.
+writeFileSync(
+  join(folder, "required.cts"),
+  `import { createEngine } from "callgate";\nexport const text: Promise<string> = createEngine({ tools: [] }).call("a", {}).then((ended) => ended.text);\n`,
+);
 writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
 const compilerOptions = {
   strict: true,
@@ -40,7 +45,7 @@ const compilerOptions = {
   target: "es2023",
   types: ["node"],
 };
-writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["index.ts"] }));
+writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["index.ts", "required.cts"] }));
 try {
   execFileSync(process.execPath, [resolve("node_modules/typescript/bin/tsc"), "-p", folder], { stdio: "inherit" });
   process.stdout.write(`the types of ${entries.length} entries are whole\n`);
