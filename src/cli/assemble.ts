@@ -5,7 +5,7 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { defined, type JsonObject } from "../base/json.ts";
-import { stateDir } from "../base/paths.ts";
+import { ownFolders, stateDir } from "../base/paths.ts";
 import type { Telemetry } from "../result/telemetry.ts";
 import { createEngine, type Engine } from "../router/engine.ts";
 import {
@@ -119,6 +119,7 @@ async function putTogether(
   opened.push(model.close);
   const changes = createChangeTracker(cwd, undoFile(cwd, env), {
     undo: config.undo === "all" ? "all" : "files",
+    except: ownFolders(env),
     ...defined({ runLater: runLaterTable(config) }),
   });
   const { gate, ...machine } = await engineOptions(config, cwd, env, {

@@ -35,9 +35,15 @@ export interface ChangeTrackerOptions {
    * those that somebody agreed to.
    */
   readonly undo?: "files" | "all";
+  /** Folders inside the workspace that hold none of its work, by absolute path, such as the folder of the journals. */
+  readonly except?: readonly string[];
 }
 
-const trackerShape = optionsShape<ChangeTrackerOptions>({ runLater: "any", undo: { oneOf: ["files", "all"] } });
+const trackerShape = optionsShape<ChangeTrackerOptions>({
+  runLater: "any",
+  undo: { oneOf: ["files", "all"] },
+  except: "strings",
+});
 
 /** Follows what a session changes in its workspace, for the diff of a turn and for undo. */
 export function createChangeTracker(
@@ -46,7 +52,7 @@ export function createChangeTracker(
   options: ChangeTrackerOptions = {},
 ): ChangeTracker {
   checkOptions("createChangeTracker", options, trackerShape);
-  const { runLater, undo = "files" } = options;
+  const { runLater, undo = "files", except = [] } = options;
   const log = createUndoLog(undoFile);
   let differ: TurnDiffer | undefined;
   let beginning: Promise<void> | undefined;
@@ -54,7 +60,11 @@ export function createChangeTracker(
   let running: Permitted | undefined;
   const load = async () => {
     const { createTurnDiffer } = await import("./turn-diff.ts");
-    return (differ ??= createTurnDiffer({ workspace, ...(runLater === undefined ? {} : { runLater }) }));
+    return (differ ??= createTurnDiffer({
+      workspace,
+      limits: { except },
+      ...(runLater === undefined ? {} : { runLater }),
+    }));
   };
   const begin = async () => (await load()).begin();
   return {
@@ -64,8 +74,8 @@ export function createChangeTracker(
       await (beginning ??= begin());
       // A call that runs again with a wider grant was remembered before it ran first.
       if (running?.id === call.id || !isLookedAt(call, undo)) return undefined;
-      const { createCommandUndo } = await import("./command-undo.ts");
-      commands ??= createCommandUndo(workspace, log);
+      const { createCommandUndo, commandLimits } = await import("./command-undo.ts");
+      commands ??= createCommandUndo(workspace, log, { ...commandLimits, except });
       const why = commands.before();
       running = why === undefined ? call : undefined;
       return why;

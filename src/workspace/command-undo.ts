@@ -28,9 +28,17 @@ export interface CommandUndo {
   after(command: readonly string[], turn: string, now: number): CommandChanges | undefined;
 }
 
-const limits: SnapshotLimits = { maxFiles: 20_000, maxFileBytes: 4 * 1024 * 1024, maxTotalBytes: 64 * 1024 * 1024 };
+export const commandLimits: SnapshotLimits = {
+  maxFiles: 20_000,
+  maxFileBytes: 4 * 1024 * 1024,
+  maxTotalBytes: 64 * 1024 * 1024,
+};
 
-export function createCommandUndo(workspace: string, log: UndoLog, bounds: SnapshotLimits = limits): CommandUndo {
+export function createCommandUndo(
+  workspace: string,
+  log: UndoLog,
+  bounds: SnapshotLimits = commandLimits,
+): CommandUndo {
   let last: Snapshot | undefined;
   return {
     before() {

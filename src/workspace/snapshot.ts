@@ -23,6 +23,8 @@ export interface SnapshotLimits {
   readonly maxFiles: number;
   readonly maxFileBytes: number;
   readonly maxTotalBytes: number;
+  /** Folders that are left out, by absolute path. */
+  readonly except?: readonly string[];
 }
 
 const defaults: SnapshotLimits = { maxFiles: 20_000, maxFileBytes: 512 * 1024, maxTotalBytes: 64 * 1024 * 1024 };
@@ -61,7 +63,8 @@ function walk(state: Walk, relative: string, rules: readonly Rules[]): void {
   for (const entry of entries) {
     const path = relative + entry.name;
     if (entry.isDirectory()) {
-      if (!skipped.has(entry.name) && !isIgnored(all, `${path}/`)) walk(state, `${path}/`, all);
+      const isLeftOut = skipped.has(entry.name) || state.bounds.except?.includes(join(state.folder, path));
+      if (!isLeftOut && !isIgnored(all, `${path}/`)) walk(state, `${path}/`, all);
     } else if (entry.isFile() && !isIgnored(all, path)) addFile(state, path);
   }
 }

@@ -16,6 +16,15 @@ const put = (name: string, text: string | Buffer) => {
   writeFileSync(join(ws, name), text);
 };
 
+test("what is written into a folder that is left out is no change of the turn", () => {
+  put("state/journal", "1\n");
+  const turn = createTurnDiffer({ workspace: ws, limits: { except: [join(ws, "state")] } });
+  turn.begin();
+  put("state/journal", "1\n2\n");
+  put("other/state", "x\n");
+  expect(turn.end().files).toEqual([{ path: "other/state", action: "add" }]);
+});
+
 test("whoever changes a file, the diff shows it", async () => {
   put("a.txt", "1\n2\n3\n");
   put("gone.txt", "x\n");
