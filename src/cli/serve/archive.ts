@@ -59,8 +59,9 @@ async function measure(file: string, limits: ArchiveLimits): Promise<void> {
       for (const one of lines) count(one);
       if (line.length > maxLine) throwUnreadable();
     }
-  } finally {
+  } catch (error) {
     tar.kill("SIGKILL");
+    throw error;
   }
   if ((await ended.catch(throwUnreadable)) !== 0) throwUnreadable();
 }
