@@ -24,6 +24,9 @@ async function start(line: string, mark = "none") {
   started.push(...pids);
   return { child, pid: child.pid!, pids };
 }
+/** Whether it has a session of its own by now: `setsid` takes a moment. */
+const leads = (pid: number) =>
+  readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)?.split(" ")[3] === String(pid);
 const isRunning = (pid: number) => {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
@@ -52,6 +55,7 @@ test.runIf(process.platform === "linux")(
 test.runIf(process.platform === "linux")("all of them are killed and counted, and nobody else", async () => {
   const other = await start("sleep 60 & echo $!", "other");
   const { child, pid, pids } = await start("setsid sleep 60 & echo $!", "m2");
+  await expect.poll(() => pids.every(leads)).toBe(true);
   const gone = once(child, "exit");
   expect(killTree({ pid, mark: "m2" })).toBeGreaterThan(0);
   await gone;
