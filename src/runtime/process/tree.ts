@@ -68,8 +68,8 @@ function findByProc(tree: Tree): readonly number[] {
   const entries: Entry[] = [];
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
-    // Process ids rise, so what a command started has a higher one than the command itself.
-    if (!Number.isInteger(pid) || pid < tree.pid) continue;
+    // Every process is looked at: the numbers begin again at the bottom, so a child may have a lower one than its parent.
+    if (!Number.isInteger(pid)) continue;
     const entry = readEntry(pid);
     if (entry) entries.push(entry);
   }
