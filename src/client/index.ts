@@ -121,6 +121,7 @@ export interface ClientOptions {
   readonly url?: string;
   /** Left out in a page, which is identified by its cookie. */
   readonly token?: string;
+  /** Sends the requests. Left out: the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
@@ -142,9 +143,9 @@ export interface Client {
   remove(id: string): Promise<void>;
   records(id: string, after?: number): Promise<{ readonly records: readonly SessionRecord[]; readonly more: boolean }>;
   send(id: string, message: NewMessage, key?: string): Promise<void>;
-  approve(id: string, callId: string, reply: ApprovalReply): Promise<void>;
-  cancel(id: string): Promise<void>;
-  undo(id: string): Promise<{ readonly undone: readonly Json[]; readonly conflicts: readonly string[] }>;
+  approve(id: string, callId: string, reply: ApprovalReply, key?: string): Promise<void>;
+  cancel(id: string, key?: string): Promise<void>;
+  undo(id: string, key?: string): Promise<{ readonly undone: readonly Json[]; readonly conflicts: readonly string[] }>;
   approvals(): Promise<readonly WaitingApproval[]>;
   tools(): Promise<Json>;
   rules(): Promise<Json>;
@@ -226,10 +227,10 @@ export function createClient(options: ClientOptions = {}): Client {
     remove: async (id) => void (await ask("DELETE", at(id))),
     records: (id, after = -1) => json("GET", at(id, `/records?after=${after}`)),
     send: async (id, message, key) => void (await ask("POST", at(id, "/messages"), message, once(key))),
-    approve: async (id, callId, reply) =>
-      void (await ask("POST", at(id, `/approvals/${encodeURIComponent(callId)}`), reply)),
-    cancel: async (id) => void (await ask("POST", at(id, "/cancel"), {})),
-    undo: (id) => json("POST", at(id, "/undo"), {}),
+    approve: async (id, callId, reply, key) =>
+      void (await ask("POST", at(id, `/approvals/${encodeURIComponent(callId)}`), reply, once(key))),
+    cancel: async (id, key) => void (await ask("POST", at(id, "/cancel"), {}, once(key))),
+    undo: (id, key) => json("POST", at(id, "/undo"), {}, once(key)),
     approvals: async () => (await json<{ approvals: readonly WaitingApproval[] }>("GET", "/v1/approvals")).approvals,
     tools: () => json("GET", "/v1/tools"),
     rules: () => json("GET", "/v1/rules"),

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { defined, stableStringify, type Json } from "../base/json.ts";
 import type { Role } from "../client/index.ts";
 import type { StoredRecord } from "../store/journal.ts";
-import { takenMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
+import { takenMail, type Mail, type NewMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
 import { createSessionId } from "../store/sessions.ts";
 import type { Asked, Reply } from "./asked.ts";
 import { Problem } from "./problem.ts";
@@ -16,6 +16,9 @@ export async function createSession(asked: Asked, service: Service): Promise<Rep
   const { store, limits, random } = service;
   const { tenant } = principal;
   const { key, request } = readKey(asked);
+  // First of all: what was answered once is answered again, also where a new session would be refused by now.
+  const known = key === undefined ? undefined : await store.created(tenant, key, request);
+  if (known !== undefined) return toCreated(known);
   const { sessions } = await limits(tenant);
   if (sessions < Infinity && (await service.countSessions(tenant)) >= sessions)
     throw service.tooMany(
@@ -40,6 +43,10 @@ export async function createSession(asked: Asked, service: Service): Promise<Rep
     request,
   );
   if (isNew) service.audit(principal, "session.created", { session: id });
+  return toCreated(session);
+}
+
+function toCreated(session: StoredSession): Reply {
   return { status: 201, json: toRow(session), headers: { location: `/v1/sessions/${session.id}` } };
 }
 
@@ -54,6 +61,9 @@ export async function removeSession(asked: Asked, service: Service): Promise<Rep
 export async function postMessage(asked: Asked, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
   const { principal, body } = asked;
+  const once = readMailKey(asked, "message");
+  const known = await findPosted(session, once, service);
+  if (known !== undefined) return { status: 202, json: { n: known.id } };
   await service.takeRate(principal, "messages");
   await service.checkBudget(principal);
   if (session.status === "faulty" || session.status === "ended")
@@ -61,12 +71,11 @@ export async function postMessage(asked: Asked, service: Service): Promise<Reply
   const words = String(body["text"]);
   const images = Array.isArray(body["attachments"]) ? body["attachments"] : [];
   if (words.trim() === "" && images.length === 0) throw new Problem(400, "empty", "The message is empty.");
-  const { key, request } = readKey(asked);
   const content: Json = [...(words === "" ? [] : [{ type: "text", text: words }]), ...images];
   const { mail, isNew } = await service.post(session, {
     kind: "message",
     body: { content, mode: body["mode"] ?? "queue", from: principal.name },
-    ...(key === undefined ? {} : defined({ key: `message ${key}`, request })),
+    ...once,
   });
   if (isNew) service.audit(principal, "message", { session: session.id, message: mail.id });
   return { status: 202, json: { n: mail.id } };
@@ -77,19 +86,24 @@ export async function approve(asked: Asked, service: Service): Promise<Reply> {
   const { principal, body, params } = asked;
   const callId = params["callId"]!;
   const { answer, message, hash, keep } = body;
+  const { key: given, request: hashed } = readKey(asked);
+  const request = given === undefined ? undefined : `${given} ${hashed}`;
   const question = session.questions.find((one) => one.callId === callId);
-  if (question === undefined) {
+  if (question === undefined || question.hash !== hash) {
     const records = await service.store.read(session.id, -1);
-    if (records.some((record) => record.type === "approval.asked" && record["id"] === callId))
-      throw new Problem(409, "answered", "This question was answered already.");
+    const asks = records.filter((record) => record.type === "approval.asked" && record["id"] === callId);
+    for (const { n } of asks)
+      if (await isSameAnswer(session, approvalKey(callId, String(hash), n), request, service)) return taken;
+    if (question !== undefined) throw new Problem(409, "changed", "The question has changed: look at it again.");
+    if (asks.length > 0) throw new Problem(409, "answered", "This question was answered already.");
     throw new Problem(404, "not-found", "Nothing waits under this call.");
   }
-  if (question.hash !== hash) throw new Problem(409, "changed", "The question has changed: look at it again.");
+  const key = approvalKey(callId, question.hash, question.n);
   const { isNew } = await service.post(session, {
     kind: "approval",
-    // By the question's record: a held command that runs again may ask the same once more.
-    key: `approval ${callId} ${question.hash} ${question.n}`,
+    key,
     body: {
+      ...(request === undefined ? {} : { request }),
       callId,
       hash: question.hash,
       answer: {
@@ -100,38 +114,63 @@ export async function approve(asked: Asked, service: Service): Promise<Reply> {
       from: principal.name,
     },
   });
-  if (!isNew) throw new Problem(409, "answered", "This question was answered already.");
+  if (!isNew) {
+    if (await isSameAnswer(session, key, request, service)) return taken;
+    throw new Problem(409, "answered", "This question was answered already.");
+  }
   service.audit(principal, "approval", {
     session: session.id,
     call: callId,
     answer: answer ?? null,
     hash: question.hash,
   });
-  return { status: 202, json: {} };
+  return taken;
+}
+
+const taken: Reply = { status: 202, json: {} };
+
+/** By the question's record: a held command that runs again may ask the same once more. */
+function approvalKey(callId: string, hash: string, n: number): string {
+  return `approval ${callId} ${hash} ${n}`;
+}
+
+/** Whether the answer that a question got is this very request, which came once before with its Idempotency-Key. */
+async function isSameAnswer(
+  session: StoredSession,
+  key: string,
+  request: string | undefined,
+  { store }: Service,
+): Promise<boolean> {
+  return request !== undefined && (await store.posted(session.id, key))?.body["request"] === request;
 }
 
 export async function cancel(asked: Asked, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
-  await service.post(session, { kind: "cancel", body: { from: asked.principal.name } });
-  service.audit(asked.principal, "cancel", { session: session.id });
-  return { status: 202, json: {} };
+  const mail: NewMail = { kind: "cancel", body: { from: asked.principal.name }, ...readMailKey(asked, "cancel") };
+  const { isNew } = await service.post(session, mail);
+  if (isNew) service.audit(asked.principal, "cancel", { session: session.id });
+  return taken;
 }
 
 const undoWaitMs = 30_000;
 
 export async function undo(asked: Asked, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
-  if (session.status === "running" || session.status === "waiting")
-    throw new Problem(409, session.status, "A turn is open: cancel it or let it end first.");
-  const { turn } = asked.body;
-  const { mail } = await service.post(session, {
-    kind: "undo",
-    body: { ...(turn === undefined ? {} : { turn }), from: asked.principal.name },
-  });
-  service.audit(asked.principal, "undo", { session: session.id });
+  const once = readMailKey(asked, "undo");
+  const mail = (await findPosted(session, once, service)) ?? (await postUndo(session, once, asked, service));
   const done = await untilTaken(service.store, session.id, mail.id, undoWaitMs);
   if (done === undefined) throw new Problem(504, "timeout", "It is being taken back, and that takes long: look again.");
   return { status: 200, json: { undone: done["undone"] ?? [], conflicts: done["conflicts"] ?? [] } };
+}
+
+async function postUndo(session: StoredSession, once: MailKey, asked: Asked, service: Service): Promise<Mail> {
+  if (session.status === "running" || session.status === "waiting")
+    throw new Problem(409, session.status, "A turn is open: cancel it or let it end first.");
+  const { turn } = asked.body;
+  const body = { ...(turn === undefined ? {} : { turn }), from: asked.principal.name };
+  const { mail, isNew } = await service.post(session, { kind: "undo", body, ...once });
+  if (isNew) service.audit(asked.principal, "undo", { session: session.id });
+  return mail;
 }
 
 /** The record that took a mail. Undefined if there is none after `waitMs`. */
@@ -211,4 +250,17 @@ function readKey({ request, body }: Asked): { readonly key?: string; readonly re
     throw new Problem(400, "invalid", "An Idempotency-Key has at most 200 characters.");
   const words = stableStringify([request.method, request.url, body]);
   return { key, request: createHash("sha256").update(words).digest("hex") };
+}
+
+type MailKey = Pick<NewMail, "key" | "request">;
+
+/** The same for something that is sent to a session, where a key stands for one request of its kind. */
+function readMailKey(asked: Asked, kind: Mail["kind"]): MailKey {
+  const { key, request } = readKey(asked);
+  return key === undefined ? {} : defined({ key: `${kind} ${key}`, request });
+}
+
+/** What came before with the same key: it is answered as it was then, whatever a new request would be refused for now. */
+async function findPosted({ id }: StoredSession, { key, request }: MailKey, { store }: Service) {
+  return key === undefined ? undefined : store.posted(id, key, request);
 }

@@ -15,7 +15,9 @@ import { createForgottenFinder, findLeftBy, findNext, findWorker } from "./find-
 
 /** Options of `createDbosDispatcher`. */
 export interface DbosDispatcherOptions {
+  /** The database that all processes share. */
   readonly database: Database;
+  /** The store of sessions in it. */
   readonly store: PostgresStore;
   /** How many sessions run at once on this process. */
   readonly places?: number;
@@ -25,7 +27,9 @@ export interface DbosDispatcherOptions {
   readonly mayRun?: (tenant: string) => Promise<number>;
   /** How often to look for dead workers and for sessions that nobody runs. */
   readonly lookMs?: number;
+  /** Called with what went wrong, and the session it is about. */
   readonly onError?: (error: unknown, id: string) => void;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 

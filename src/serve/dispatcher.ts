@@ -15,7 +15,7 @@ export interface Dispatcher {
 
 /** When a session is woken, and with what. */
 export interface WakeOptions {
-  /** Not before this time. */
+  /** The session does not run before this time. */
   readonly at?: number;
   /** A transaction of the store. The wake happens if and only if the transaction does. */
   readonly transaction?: unknown;
@@ -38,8 +38,8 @@ const localDispatcherShape = optionsShape<LocalDispatcherOptions>({
 });
 
 /**
- * In this process: a queue for each tenant, served in turn, so that one with many sessions does not
- * hold up the others.
+ * Runs sessions in this process: a queue for each tenant, served in turn, so that one with many sessions
+ * does not hold up the others.
  */
 export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dispatcher {
   checkOptions("createLocalDispatcher", options, localDispatcherShape);

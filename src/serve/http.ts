@@ -3,12 +3,12 @@
  * do, and writes answers and refusals.
  */
 import { checkOptions } from "../base/shape.ts";
-import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { readBody } from "../http/read-body.ts";
 import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
 import { toSchema } from "../schema/schema.ts";
+import { createEntrance, type Entrance, readBearer, readCookie } from "./entrance.ts";
 import { answerPage } from "./page.ts";
 import { Problem, toProblem } from "./problem.ts";
 import { toOpenApi } from "./openapi.ts";
@@ -16,7 +16,7 @@ import { serveShape, type ServeOptions } from "./serve-options.ts";
 import type { Reply } from "./asked.ts";
 import { findRoute, type Match } from "./routes.ts";
 import type { Service } from "./service.ts";
-import { hashToken, issueToken, type Principal } from "./tenants.ts";
+import { hashToken, type Principal } from "./tenants.ts";
 
 /** A service that listens. */
 export interface Serving {
@@ -28,12 +28,8 @@ export interface Serving {
   close(): Promise<void>;
 }
 
-const cookieName = "callgate";
-const cookieMs = 30 * 86_400_000;
-const linkMs = 15 * 60_000;
-
 interface Door extends ServeOptions {
-  readonly links: Map<string, { readonly principal: Principal; readonly until: number }>;
+  readonly entrance: Entrance;
   readonly openApi: JsonObject;
 }
 
@@ -41,7 +37,7 @@ interface Door extends ServeOptions {
 export async function startServing(options: ServeOptions): Promise<Serving> {
   checkOptions("startServing", options, serveShape);
   const { service, host = "127.0.0.1" } = options;
-  const door: Door = { ...options, links: new Map(), openApi: toOpenApi(service.version) };
+  const door: Door = { ...options, entrance: createEntrance(service), openApi: toOpenApi(service.version) };
   let closing: Promise<void> | undefined;
   const server = createServer((request, response) => {
     const startedAt = performance.now();
@@ -62,11 +58,7 @@ export async function startServing(options: ServeOptions): Promise<Serving> {
   const url = urlOf(server, host);
   return {
     url,
-    link(principal) {
-      const code = randomBytes(24).toString("base64url");
-      door.links.set(hashToken(code), { principal, until: service.now() + linkMs });
-      return `${url}/?link=${code}`;
-    },
+    link: (principal) => `${url}/?link=${door.entrance.createCode(principal)}`,
     close() {
       closing ??= (async () => {
         const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -100,7 +92,7 @@ async function answer(
     if (url.pathname.startsWith("/v1/")) return refuseUnknown(found.methods, url.pathname);
     if (request.method !== "GET" && request.method !== "HEAD")
       throw new Problem(405, "method", "Only GET is known here.", undefined, ["GET", "HEAD"]);
-    return answerPage(url.pathname, response, door.page);
+    return answerPage(url.pathname, request, response, door.page);
   }
   seen.route = `${found.route.method} ${found.route.path}`;
   const principal = await identify(request, door);
@@ -146,20 +138,20 @@ async function answerOpen(
       write(response, { status: 200, text, headers: { "content-type": "text/plain; version=0.0.4" } });
       return "/metrics";
     }
+    case "/enter":
+      if (request.method !== "POST") throw new Problem(405, "method", "Only POST is known here.", undefined, ["POST"]);
+      await identify(request, door);
+      write(response, { status: 204, headers: door.entrance.keepToken(request) });
+      return "/enter";
     default:
   }
   const code = url.pathname === "/" ? url.searchParams.get("link") : null;
   if (code === null) return undefined;
   await throttle(request, service);
-  const link = door.links.get(hashToken(code));
-  door.links.delete(hashToken(code));
-  if (link === undefined || link.until < service.now())
-    throw new Problem(403, "link", "This link was used already, or is too old. 'callgate serve' prints a new one.");
-  const { token } = await issueToken(service.tokens, { ...link.principal, lifetimeMs: cookieMs }, service.now());
   response.writeHead(303, {
     location: "/",
-    "set-cookie": `${cookieName}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${cookieMs / 1000}`,
     "cache-control": "no-store",
+    ...(await door.entrance.useCode(code, request)),
   });
   response.end();
   return "link";
@@ -182,7 +174,7 @@ function checkDoor(request: IncomingMessage, { host = "127.0.0.1", names, origin
 
 async function identify(request: IncomingMessage, door: Door): Promise<Principal> {
   const { service } = door;
-  const bearer = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
+  const bearer = readBearer(request);
   const cookie = bearer === undefined ? readCookie(request.headers.cookie) : undefined;
   const given = bearer ?? cookie;
   const token = given === undefined ? undefined : await service.tokens.find(hashToken(given));
@@ -207,14 +199,6 @@ async function identify(request: IncomingMessage, door: Door): Promise<Principal
 async function throttle(request: IncomingMessage, { rates }: Service): Promise<void> {
   const waitMs = await rates.take(`guesses ${request.socket.remoteAddress ?? ""}`, 60);
   if (waitMs > 0) throw new Problem(429, "rate", "Too many requests without a good token.", waitMs);
-}
-
-function readCookie(header: string | undefined): string | undefined {
-  for (const pair of (header ?? "").split(";")) {
-    const [name, value] = pair.trim().split("=");
-    if (name === cookieName) return value;
-  }
-  return undefined;
 }
 
 async function readInput(request: IncomingMessage, { route }: Match, maxBytes: number): Promise<JsonObject> {

@@ -1,13 +1,10 @@
 /** Entry of `callgate/serve`: sessions behind an HTTP API, for more than one user and more than one process. */
-export { createLocalDispatcher } from "./dispatcher.ts";
-export type { Dispatcher, LocalDispatcherOptions, WakeOptions } from "./dispatcher.ts";
+export type { Dispatcher, WakeOptions } from "./dispatcher.ts";
 export { startServing } from "./http.ts";
 export type { Serving } from "./http.ts";
 export type { ServeOptions } from "./serve-options.ts";
 export { Problem } from "./problem.ts";
-export { createRunner } from "./runner.ts";
-export type { Runner } from "./runner.ts";
-export type { OpenedSession, OpenRequest, OpenSession, RunnerOptions, Undone } from "./open-session.ts";
+export type { OpenedSession, OpenRequest, OpenSession, Undone } from "./open-session.ts";
 export { openSessionFolder } from "./session-folder.ts";
 export type { SessionFolder, SessionFolderOptions } from "./session-folder.ts";
 export { createFolderBlobs } from "../store/packs.ts";

@@ -47,7 +47,7 @@ export interface LimitStore {
 /** The name under which the limits of all other tenants are stored. No tenant can have it. */
 export const everyTenant = "*";
 
-/** In one file, which is read again if it has changed. */
+/** Tenants' limits in one file, which is read again if it has changed. */
 export function createLimitFile(path: string): LimitStore {
   let known: { readonly stamp: string; readonly limits: ReadonlyMap<string, Partial<TenantLimits>> } | undefined;
   const read = (): ReadonlyMap<string, Partial<TenantLimits>> => {
@@ -133,7 +133,7 @@ export interface TenantUsage {
 
 /** Counts what tenants use. */
 export interface UsageBook {
-  /** Of today, in UTC. */
+  /** What the tenant has used today, in UTC. */
   today(tenant: string): TenantUsage | Promise<TenantUsage>;
   /** Adds to today's use, and returns the sum. */
   add(tenant: string, used: Partial<TenantUsage>): TenantUsage | Promise<TenantUsage>;

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../base/json.ts";
 import { count, object, short, text } from "./bodies.ts";
 import { routes, type Route } from "./routes.ts";
 
-/** OpenAPI 3.1, from the table. */
+/** The description of the API in OpenAPI 3.1, made from the table of routes. */
 export function toOpenApi(version: string): JsonObject {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {

@@ -53,7 +53,9 @@ export interface QuotaOptions {
   readonly folder?: string;
   /** The same and the rate of messages, if several processes share them. */
   readonly shared?: SharedBooks;
+  /** Called with what went wrong, and where. */
   readonly onError?: (error: unknown, where: string) => void;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 

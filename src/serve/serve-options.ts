@@ -3,10 +3,11 @@ import type { Service } from "./service.ts";
 
 /** Options of `startServing`. */
 export interface ServeOptions {
+  /** The service that answers (`createService`). */
   readonly service: Service;
   /** 0 takes a free one. */
   readonly port?: number;
-  /** Loopback unless told otherwise. */
+  /** The address to listen on. Left out: loopback. */
   readonly host?: string;
   /** Names that the service is reached by, where it is not loopback. Left out: any. */
   readonly names?: readonly string[];
@@ -14,7 +15,9 @@ export interface ServeOptions {
   readonly origins?: readonly string[];
   /** The folder of the page. Left out: a hint stands in its place. */
   readonly page?: string;
+  /** The longest request that is read. Left out: 32 MiB. */
   readonly maxBodyBytes?: number;
+  /** Called with what went wrong, and where. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 

@@ -17,7 +17,9 @@ import type { Principal, TokenStore } from "./tenants.ts";
 
 /** Options of `createService`. */
 export interface ServiceOptions extends QuotaOptions {
+  /** Where sessions are stored. */
   readonly store: SessionStore;
+  /** Who may use the service. */
   readonly tokens: TokenStore;
   /** How a session is opened, for one wake. Left out: this process only answers requests, others run the sessions. */
   readonly open?: OpenSession;
@@ -30,8 +32,11 @@ export interface ServiceOptions extends QuotaOptions {
     tenant: string,
     wanted: JsonObject,
   ) => Promise<{ readonly cwd: string; readonly settings: JsonObject }>;
+  /** What the routes about tools, rules and policy answer. */
   readonly look: Look;
+  /** Writes a session as Markdown. Left out: the service has no such form. */
   readonly toMarkdown?: (session: SessionRow, records: readonly StoredRecord[]) => string;
+  /** Your program's version, which clients are told. */
   readonly version: string;
   /** The tenant that runs the service: it alone sees figures about all of them. */
   readonly operator?: string;
@@ -39,6 +44,7 @@ export interface ServiceOptions extends QuotaOptions {
   readonly model: string;
   /** What `createTelemetry` gives: turns, requests and calls of every session as spans. */
   readonly telemetry?: Telemetry;
+  /** Randomness for ids, for tests. */
   readonly random?: () => number;
 }
 

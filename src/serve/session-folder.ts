@@ -13,8 +13,9 @@ import type { OpenRequest } from "./open-session.ts";
 
 /** Options of `openSessionFolder`. */
 export interface SessionFolderOptions extends Pick<OpenRequest, "records" | "journal"> {
+  /** The session's id. */
   readonly session: string;
-  /** With every link followed. */
+  /** The path of the folder, with every link followed. */
   readonly folder: string;
   /** Where its states are kept on this machine: a folder of their own. */
   readonly repository: string;

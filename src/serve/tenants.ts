@@ -29,7 +29,7 @@ export interface TokenStore {
   list(tenant: string): Promise<readonly StoredToken[]>;
   find(hash: string): Promise<StoredToken | undefined>;
   add(token: StoredToken): Promise<void>;
-  /** Only a token of that tenant. */
+  /** Removes a token, if it is one of that tenant. */
   remove(tenant: string, id: string): Promise<boolean>;
 }
 
@@ -38,7 +38,7 @@ export interface NewToken extends Principal {
   readonly lifetimeMs?: number;
 }
 
-/** The new token: it cannot be shown again. */
+/** Gives out a new token, which cannot be shown again. */
 export async function issueToken(
   store: TokenStore,
   { lifetimeMs, ...principal }: NewToken,
@@ -60,7 +60,7 @@ export function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** In one file; without a path in memory, until the process ends. */
+/** Tokens in one file; without a path in memory, until the process ends. */
 export function createTokenFile(path?: string): TokenStore {
   let memory: readonly StoredToken[] = [];
   const read = (): readonly StoredToken[] => {

@@ -29,7 +29,7 @@ import {
   type GenerateStream,
   type OutputOf,
 } from "./generate.ts";
-import { toAsked } from "./history.ts";
+import { toAsked } from "./turn-host.ts";
 import { addUsage, noLimits, noUsage } from "./limits.ts";
 import { runTurn, userMessage, type TurnHost } from "./turn.ts";
 
@@ -38,6 +38,7 @@ export interface AgentOptions<S extends InputSchema = InputSchema> extends Omit<
   GenerateOptions<S>,
   "prompt" | "signal" | "engine"
 > {
+  /** The name that other agents know it by. */
   readonly name: string;
   /** What it is good for. The agents that may ask it or hand over to it are told this. */
   readonly description: string;
@@ -104,7 +105,7 @@ export function createAgent<const S extends InputSchema = InputSchema>(options: 
   const made: Agent<OutputOf<S>> = {
     name,
     description,
-    options: options as unknown as AgentOptions,
+    options,
     tools,
     generate: (prompt, how) => asked(prompt, how).result,
     stream: asked,
@@ -145,8 +146,8 @@ function handingOver<S extends InputSchema>(first: Agent<OutputOf<S>>, options: 
     all.set(agent.name, agent);
     for (const other of agent.options.handOffs ?? []) collect(other);
   };
-  collect(first as Agent);
-  let current = first as Agent;
+  collect(first);
+  let current: Agent = first;
   const hands = [...all.values()].map((agent) =>
     defineTool({
       name: `hand_off_to_${agent.name}`,

@@ -1,6 +1,6 @@
 /**
- * The final answer of a turn, if it has to be JSON that fits a schema: it is read, checked, and asked
- * for again if it does not fit.
+ * Checks the final answer of a turn that has to be JSON of a given schema. If the answer does not fit, the model is
+ * asked again.
  */
 import { isObject, parseJson, type Json, type JsonObject } from "../base/json.ts";
 import { findFaults } from "../schema/fault.ts";

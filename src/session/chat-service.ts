@@ -20,6 +20,7 @@ export interface ChatServiceOptions extends Pick<
   SessionOptions,
   "instructions" | "limits" | "offer" | "price" | "contextWindow" | "request" | "isRetryable"
 > {
+  /** The engine of all conversations. It stays open. */
   readonly engine: Engine;
   /** One model for all conversations, or one for each. */
   readonly model: Model | ((conversationId: string) => Model);
@@ -112,6 +113,8 @@ export function createChatService(options: ChatServiceOptions): ChatService {
   checkOptions("createChatService", options, chatServiceShape);
   const { store, maxOpen = 100 } = options;
   const open = new Map<string, Conversation>();
+  /** Conversations that are being closed, whose journals cannot be opened again yet. */
+  const closing = new Map<string, Promise<void>>();
   let closed = false;
 
   const find = (id: string): Conversation => {
@@ -133,7 +136,9 @@ export function createChatService(options: ChatServiceOptions): ChatService {
       if (open.size <= maxOpen) return;
       if (waiting > 0) continue;
       open.delete(id);
-      await session.close();
+      const ended = session.close().finally(() => closing.delete(id));
+      closing.set(id, ended);
+      await ended;
     }
   };
 
@@ -142,6 +147,7 @@ export function createChatService(options: ChatServiceOptions): ChatService {
     message: string | MessageItem["content"],
     signal?: AbortSignal,
   ): AsyncGenerator<ChatChunk> {
+    while (closing.has(id)) await closing.get(id)?.catch(() => undefined); // whoever closes it is told
     if (closed) throw new Error("The chat service is closed.");
     const conversation = find(id);
     const before = conversation.idle;
@@ -182,11 +188,10 @@ export function createChatService(options: ChatServiceOptions): ChatService {
 function openSession(options: ChatServiceOptions, id: string): Session {
   const { engine, approver, store, model, tools, offer, ...rest } = options;
   const { instructions, limits, price, contextWindow, request, isRetryable } = rest;
-  return createSession({
+  const made = {
     id,
     engine,
     model: typeof model === "function" ? model(id) : model,
-    ...store?.open(id),
     ...defined({
       tools,
       offer,
@@ -198,7 +203,14 @@ function openSession(options: ChatServiceOptions, id: string): Session {
       request,
       isRetryable,
     }),
-  });
+  };
+  const kept = store?.open(id);
+  try {
+    return createSession({ ...made, ...kept });
+  } catch (error) {
+    void kept?.journal.close(); // otherwise nobody could open the conversation again
+    throw error;
+  }
 }
 
 function toChunk(event: SessionEvent): ChatChunk | undefined {

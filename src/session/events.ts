@@ -54,12 +54,15 @@ export interface SessionStarted {
   readonly parent?: string;
 }
 
-/** A command that was not held has ended, and the folder was compared with its earlier state (undo by snapshot). */
+/**
+ * A command whose writes were not held back has ended, and the folder was compared with its earlier state, so that it
+ * can be undone.
+ */
 export interface CommandLookedAt {
   readonly type: "effects.snapshot";
   /** The id of the call. */
   readonly id: string;
-  /** The name under which it can be undone. Left out: nothing of it can be. */
+  /** The name under which it can be undone. Left out: nothing of it can be undone. */
   readonly run?: string;
   readonly paths: readonly string[];
   /** Files that changed too, but were too large to be kept. */
@@ -78,7 +81,7 @@ export interface TakenBack {
 /** What the turn changed on disk, whoever changed it. */
 export interface DiffUpdated {
   readonly type: "diff.updated";
-  /** Unified, in git's form. */
+  /** A unified diff in git's form. */
   readonly diff: string;
   readonly files: readonly ChangedFile[];
   readonly notes: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * One call for what otherwise takes an engine, a session, a loop over events and closing all of them:
- * a prompt in, text or a checked value out. Whatever is created for it is closed with it.
+ * A prompt goes in, and text or a checked value comes out. Otherwise that would take an engine, a session, a loop
+ * over its events, and closing all of them. Whatever is created here is closed at the end.
  */
 import { defined } from "../base/json.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
@@ -19,7 +19,9 @@ export interface GenerateOptions<S extends InputSchema = InputSchema>
   extends
     Pick<SessionOptions, "instructions" | "limits" | "price" | "contextWindow" | "request" | "isRetryable" | "journal">,
     Partial<Pick<EngineOptions, "workspace" | "approval" | "sandbox" | "approver">> {
+  /** The model that is asked. */
   readonly model: Model;
+  /** What it is asked. */
   readonly prompt: string | MessageItem["content"];
   /** What the model may call. */
   readonly tools?: readonly AnyTool[];
@@ -27,6 +29,7 @@ export interface GenerateOptions<S extends InputSchema = InputSchema>
   readonly engine?: Engine;
   /** The schema that the result has to fit. The result is checked, and asked for again if it does not fit. */
   readonly output?: S;
+  /** Ends everything, including calls that are running. */
   readonly signal?: AbortSignal;
 }
 

@@ -3,7 +3,7 @@
  * live, so that a resumed session sends the same bytes.
  */
 import { text } from "../base/content.ts";
-import type { Asked, Ended } from "../spec/call.ts";
+import type { Ended } from "../spec/call.ts";
 import { defined, type Json } from "../base/json.ts";
 import type { Answer, CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
 import { addUsage, noUsage } from "./limits.ts";
@@ -23,19 +23,9 @@ export function toResultItem(ended: Ended, call: Pick<CallItem, "name" | "namesp
     ...defined({ namespace: call.namespace }),
     content: ended.content,
     ...defined({ structured: ended.structured }),
-    // A command that failed states its exit code itself; as an error, a wire would add a second prefix.
+    // The output of a command that failed already states its exit code. If it were marked as an error too, a wire
+    // would add a prefix of its own.
     ok: ended.ok || typeof ended.exitCode === "number",
-  };
-}
-
-export function toAsked(call: CallItem, askedAt: number): Asked {
-  return {
-    id: call.id,
-    name: call.name,
-    kind: call.kind,
-    arguments: call.arguments,
-    askedAt,
-    ...defined({ namespace: call.namespace, untyped: call.untyped, markerless: call.markerless }),
   };
 }
 
@@ -97,7 +87,8 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
     if (record.type === "turn.started") turns = Number(record["turn"]);
     if (record.type === "call.started") open.add(String(record["id"]));
     if (isHeldQuestion(record)) {
-      // Nothing of it is kept and nothing left the sandbox, so until somebody decides, it has not happened.
+      // The run was held: nothing of it is kept yet and nothing left the sandbox, so until somebody decides, it has
+      // not happened.
       held.add(String(record["id"]));
       open.delete(String(record["id"]));
     }

@@ -16,8 +16,7 @@ export type { ChangeTracker, ChangeTrackerOptions } from "../workspace/changes.t
 export type { CommandChanges } from "../workspace/command-undo.ts";
 export { rebuildHistory } from "./history.ts";
 export type { TurnLimits } from "./limits.ts";
-export type { Price, PriceTable } from "./price.ts";
-export { findPrice } from "./price.ts";
+export type { Price } from "./price.ts";
 export { eventSchema } from "./event-schema.ts";
 export { createAgent } from "./agent.ts";
 export type { Agent, AgentOptions, AskAgent } from "./agent.ts";
@@ -34,6 +33,6 @@ export type { ChangedFile, TurnDiff } from "../workspace/turn-diff.ts";
 export type { Spent } from "./limits.ts";
 export type { GivenAnswer, OpenTurn } from "./open-turn.ts";
 /** Which tools a model sees: profiles, features and ToolsConfig, by the model's family. */
-export { familyOf, profiles, selectProfile } from "../registry/profile.ts";
+export { profiles, selectProfile } from "../registry/profile.ts";
 export type { Features, OfferSettings, Profile, ProfileSettings } from "../registry/profile.ts";
 export type { ToolsConfig } from "../registry/tools-config.ts";

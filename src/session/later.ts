@@ -11,10 +11,7 @@ export interface LaterAnswers {
   take(callId: string, hash: string, answer: ApprovalAnswer): "taken" | "changed" | "unknown";
   /** Calls whose question has no answer yet. */
   waiting(): readonly string[];
-  /**
-   * Whether the event repeats what is recorded: a waiting question is put again when its call goes down
-   * the line again.
-   */
+  /** Whether the journal has this event already: a question that waits is asked again when its call is run again. */
   isTold(event: CallEvent): boolean;
   /** The turn is given up. */
   forget(): void;

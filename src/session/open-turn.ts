@@ -43,7 +43,7 @@ export interface GivenAnswer {
   readonly answer: ApprovalAnswer;
 }
 
-/** Whether it asks what to keep of a held run that could reach nothing beyond what it wrote. */
+/** Whether the question is what to keep of a held run that had no access beyond the folders it wrote. */
 export function isHeldQuestion({ type, request }: JournalRecord): boolean {
   if (type !== "approval.asked") return false;
   const { effects, grant } = request as ApprovalRequest;

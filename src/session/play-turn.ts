@@ -1,7 +1,4 @@
-/**
- * One turn, from its prompt or from where it was left, to `turn.ended` or `turn.waiting`, whatever
- * happens in between.
- */
+/** Runs one turn from its prompt, or from where it was left, and always ends it with `turn.ended` or `turn.waiting`. */
 import { partsToText } from "../base/content.ts";
 import { defined } from "../base/json.ts";
 import type { Item, MessageItem } from "../spec/model.ts";

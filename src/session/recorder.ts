@@ -56,12 +56,18 @@ export function createSessionRecorder(
   const fail = (error: unknown) => {
     failure ??= error instanceof Error ? error : new Error(String(error));
   };
-  /** The store is away: the turn is left open for whoever reaches it again, and does not end with an error. */
+  /**
+   * If the store cannot be reached, the turn does not end with an error. It stays open for whichever process reaches
+   * the store again.
+   */
   const unlessAway = (error: unknown): never => {
     if (error instanceof Unavailable) fail(error);
     throw error;
   };
-  /** After a journal has refused one record it gets no more, because they would be in the wrong place. */
+  /**
+   * After a journal has refused one record it gets no more, because later records would then stand in the wrong
+   * place.
+   */
   const append = (record: JournalRecord) => {
     if (failure !== undefined) return;
     try {
@@ -97,7 +103,7 @@ export function createSessionRecorder(
     open.pieces.push(piece);
   };
 
-  /** The grown item is complete, and is recorded when it joins the history. */
+  /** The item is complete and will be recorded when it joins the history, so its pieces are no longer needed. */
   const forget = (index: number) => {
     if (open?.event.type === "item.delta" && open.event.index === index) open = undefined;
   };
@@ -125,6 +131,8 @@ export function createSessionRecorder(
           ? { ...event, request: withoutDiff(event.request) }
           : { ...event },
     );
+    // Whoever is asked may look at the session, or end its process, at once.
+    if (event.type === "approval.asked") void journal.commit?.().catch(fail);
   };
 
   return {

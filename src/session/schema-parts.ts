@@ -1,6 +1,6 @@
 /** What events are made of, as JSON Schema definitions. They mirror base/content.ts and spec/{model,call,access,stages}.ts. */
 import { callErrorCodes } from "../base/error.ts";
-import type { Json, JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json.ts";
 
 export const string: JsonObject = { type: "string" };
 export const number: JsonObject = { type: "number" };
@@ -27,7 +27,7 @@ const kind = oneOf("function", "custom", "local_shell", "shell", "apply_patch", 
 const opaque = object({ wire: string, kind: string, value: string });
 const words = list(string);
 const is = (type: string): JsonObject => ({ const: type });
-const anyOf = (...schemas: readonly JsonObject[]): JsonObject => ({ anyOf: schemas as readonly Json[] });
+const anyOf = (...schemas: readonly JsonObject[]): JsonObject => ({ anyOf: schemas });
 
 const part = anyOf(
   object({ type: is("text"), text: string }),

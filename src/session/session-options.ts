@@ -27,9 +27,11 @@ export interface SessionJournal extends Partial<Pick<Journal, "sync">> {
 
 /** What a session is made of. */
 export interface SessionOptions {
+  /** The session's name in events and journals. Call ids are unique within it. */
   readonly id: string;
   /** The session opens its own conversation on this engine, and closes that conversation when it is closed. */
   readonly engine: Engine;
+  /** The model that is asked. */
   readonly model: Model;
   /** Asked when policy says so. Left out: the engine's. */
   readonly approver?: Approver;
@@ -42,18 +44,23 @@ export interface SessionOptions {
   readonly tools?: () => readonly ToolSpec[];
   /** Profile, features and ToolsConfig for this session, in addition to the engine's. */
   readonly offer?: OfferSettings;
+  /** Where everything that happens is written down. Left out: nothing is kept. */
   readonly journal?: SessionJournal;
   /** Questions to a person are recorded with their diff, so that they can be answered from the journal. */
   readonly keepDiffs?: boolean;
   /** What the journal already holds. The session continues from there. */
   readonly records?: readonly HistoryRecord[];
+  /** Further fields of the event `session.started`. */
   readonly started?: Partial<SessionStarted>;
+  /** What a turn may use up before it ends. */
   readonly limits?: Partial<TurnLimits>;
+  /** What tokens cost. Left out: costs are unknown, and a limit in dollars is never reached. */
   readonly price?: Price;
   /** How many tokens the model can take. The history is shortened before it gets there. */
   readonly contextWindow?: number;
   /** Who shortens it. `provider` works over Responses, if the provider can; otherwise the model does it. */
   readonly compaction?: CompactionBy;
+  /** Sent along with every request to the model. */
   readonly request?: Pick<
     ModelRequest,
     "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
@@ -75,6 +82,7 @@ export interface SessionOptions {
   readonly keepFolder?: () => Promise<string | undefined>;
   /** Hears every event from the first one on, `session.started` included. */
   readonly onEvent?: (event: SessionEvent) => void;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 

@@ -1,7 +1,6 @@
 import { defined } from "../base/json.ts";
 import { createQueue } from "../base/queue.ts";
 import { checkOptions } from "../base/shape.ts";
-import { createMemory } from "../gate/memory.ts";
 import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
 import type { ApprovalAnswer } from "../spec/stages.ts";
 import { createAnswerCheck } from "./answer-check.ts";
@@ -87,7 +86,7 @@ export function createSession(given: SessionOptions): Session {
   const calls = options.engine.conversation({
     id: options.id,
     ...defined({ approver: later.approver, layout }),
-    memory: createMemory(rebuilt.approvals),
+    memory: new Set(rebuilt.approvals),
     filesRead: rebuilt.filesRead,
   });
   const recorder = createSessionRecorder(options.journal, {
@@ -134,7 +133,7 @@ export function createSession(given: SessionOptions): Session {
     };
     running = turn().then(queue.end, queue.fail);
     try {
-      yield* queue;
+      for await (const event of queue) yield event;
     } finally {
       controller.abort();
       await running;

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { partsToText, text } from "../base/content.ts";
 import { defined } from "../base/json.ts";
+import type { Asked } from "../spec/call.ts";
 import type {
   Answer,
   CallItem,
@@ -18,7 +19,7 @@ import type { Conversation } from "../router/conversation.ts";
 import type { AnswerCheck } from "./answer-check.ts";
 import { compactHistory } from "./compact.ts";
 import type { HistoryCompacted, SessionEvent } from "./events.ts";
-import { toAsked, type History } from "./history.ts";
+import type { History } from "./history.ts";
 import { addUsage, noLimits, noUsage, type Spent } from "./limits.ts";
 import type { SessionRecorder } from "./recorder.ts";
 import type { SessionOptions } from "./session-options.ts";
@@ -49,7 +50,10 @@ export interface Shared {
 
 const passing: ReadonlySet<string> = new Set(["rate_limit", "overloaded", "network"]);
 
-/** A stream that broke off is asked for again. If it broke before its first item, the model has tried again already. */
+/**
+ * An answer whose stream broke off is asked for again. If it broke off before its first item, the model's adapter has
+ * already tried again.
+ */
 function brokeOff({ outcome, items, error }: Answer): boolean {
   return outcome === "truncated" || (items.length > 0 && passing.has(error?.type ?? ""));
 }
@@ -84,6 +88,7 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
   let usage = spent?.usage ?? noUsage;
   let requests = spent?.requests ?? 0;
   let calls = spent?.calls ?? 0;
+  const asking = AbortSignal.any([signal, shared.paused.signal]);
   return {
     limits: { ...noLimits, ...options.limits },
     signal,
@@ -99,8 +104,8 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
     async *ask(request) {
       emit({ type: "request.sent", turn, request: ++requests, items: request.input.length });
       await recorder.commit();
-      const asked = model.ask(request, AbortSignal.any([signal, shared.paused.signal]));
-      yield* withOwnIds(asked, history.callIds);
+      const withOwnId = createOwnIds(history.callIds);
+      for await (const event of model.ask(request, asking)) yield withOwnId(event);
     },
     async call(item) {
       calls++;
@@ -133,6 +138,12 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
     isRetryable: options.isRetryable ?? brokeOff,
     sleep: (ms) => sleep(ms, undefined, { signal }).catch(() => undefined), // whoever asked notices the interruption
   };
+}
+
+/** A model's call as the line takes it. */
+export function toAsked(call: CallItem, askedAt: number): Asked {
+  const { id, name, kind, namespace, untyped, markerless } = call;
+  return { id, name, kind, arguments: call.arguments, askedAt, ...defined({ namespace, untyped, markerless }) };
 }
 
 /** The one function that builds requests. Nothing else ever reaches a model. */
@@ -192,7 +203,7 @@ function totals({ history, options }: Shared) {
  * Gives calls ids that no earlier call has. Some servers count from zero in every answer, and two
  * calls with the same id would share a result when the session is read again.
  */
-async function* withOwnIds(events: AsyncIterable<ModelEvent>, used: ReadonlySet<string>): AsyncGenerator<ModelEvent> {
+function createOwnIds(used: ReadonlySet<string>): (event: ModelEvent) => ModelEvent {
   const own = new Map<number, string>();
   const taken = new Set<string>();
   const idOf = (index: number, given: string): string => {
@@ -204,17 +215,18 @@ async function* withOwnIds(events: AsyncIterable<ModelEvent>, used: ReadonlySet<
     taken.add(id);
     return id;
   };
-  for await (const event of events) {
-    const isCall = (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
-    yield isCall ? { ...event, item: { ...event.item, id: idOf(event.index, event.item.id) } } : event;
-  }
+  return (event) => {
+    if ((event.type !== "item.started" && event.type !== "item.done") || event.item.type !== "call") return event;
+    const id = idOf(event.index, event.item.id);
+    return id === event.item.id ? event : { ...event, item: { ...event.item, id } };
+  };
 }
 
-/** Shorter results cost less than it costs a model to look back at the first one. */
+/** A shorter result is cheaper to send again than a reference that the model has to follow. */
 const leastChars = 1_500;
 /**
- * How many items are searched. It covers what a model still has in mind, and costs the same in a
- * session of any length.
+ * How many of the newest items are searched. A fixed number costs the same in a session of any length, and a model
+ * hardly refers to anything older.
  */
 const mostItems = 200;
 

@@ -50,7 +50,7 @@ export interface TurnHost {
   sleep(ms: number): Promise<void>;
 }
 
-/** What was done of the turn by an earlier process, or by this one before a question. */
+/** The part of the turn that was done already: by an earlier process, or by this one before a question. */
 export interface TurnSoFar extends Pick<OpenTurn, "calls" | "finish" | "refused" | "text" | "isStopped" | "settled"> {
   /** Results of these calls and of earlier ones, as far as they have ended. */
   readonly results: ReadonlyMap<string, ResultItem>;
@@ -58,7 +58,6 @@ export interface TurnSoFar extends Pick<OpenTurn, "calls" | "finish" | "refused"
   readonly isAnswered: boolean;
 }
 
-/** The turn ended, or it waits: then `waiting` says for which calls, and how it goes on. */
 /** The check of an answer that has to fit a schema. */
 export interface CheckedAnswer {
   /** The value, if it fits. */
@@ -69,6 +68,7 @@ export interface CheckedAnswer {
   readonly problem?: string;
 }
 
+/** How a turn ended. If it only waits, `waiting` says for which calls, and holds what is needed to continue it. */
 export interface TurnEnd {
   readonly reason: TurnEndReason;
   readonly waiting?: { readonly ids: readonly string[]; readonly soFar: TurnSoFar };

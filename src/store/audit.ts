@@ -14,13 +14,12 @@ import {
   openSync,
   readFileSync,
   readSync,
-  rmSync,
-  statSync,
-  unlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { defined, isObject, parseJson } from "../base/json.ts";
+import { withLock } from "./lock.ts";
+import { appendWhole } from "./whole.ts";
 
 /** What is recorded: who or what decided about which call, and why. Plain JSON. */
 export type AuditEntry = Readonly<Record<string, unknown>>;
@@ -28,7 +27,8 @@ export type AuditEntry = Readonly<Record<string, unknown>>;
 /** A log of decisions in which every entry holds the hash of the one before. */
 export interface Audit {
   readonly path: string;
-  append(entry: AuditEntry): void;
+  /** Several entries are written at once. */
+  append(...entries: readonly AuditEntry[]): void;
 }
 
 /** What is wrong with an audit log, and where. */
@@ -55,12 +55,14 @@ export interface AuditReport {
 
 /** Options of `createAudit`. */
 export interface AuditOptions {
+  /** The log's file. */
   readonly path: string;
   /**
    * Where the number and the hash of the last entry are stored. Left out: beside the log, with `.head`
    * after its name.
    */
   readonly headPath?: string;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 
@@ -83,8 +85,8 @@ export function createAudit(options: AuditOptions): Audit {
   let own: Head & { readonly size: number } = { ...start, size: -1 };
   return {
     path,
-    append(entry) {
-      withLock(`${path}.lock`, () => {
+    append(...entries) {
+      withLock(path, () => {
         const fd = openSync(path, "a+", 0o600);
         try {
           const { size } = fstatSync(fd);
@@ -92,13 +94,20 @@ export function createAudit(options: AuditOptions): Audit {
           const tail = known ? { ...own, torn: 0 } : readTail(fd, size, path);
           if (tail.torn > 0) ftruncateSync(fd, size - tail.torn);
           const missing = known ? undefined : missingEntries(tail, readHead(headPath));
-          const head = { count: tail.count + 1, hash: "" };
           // What was found on the way becomes part of the chain, and cannot be denied later.
-          const found = defined({ missing, torn: tail.torn === 0 ? undefined : tail.torn });
-          const body = JSON.stringify({ ...entry, ...found, n: head.count, at: now() });
-          const hash = link(tail.hash, body);
-          const line = `${JSON.stringify({ hash, previous: tail.hash, entry: body })}\n`;
-          own = { ...head, hash, size: size - tail.torn + writeSync(fd, line) };
+          let found = defined({ missing, torn: tail.torn === 0 ? undefined : tail.torn });
+          let { count, hash } = tail;
+          let lines = "";
+          for (const entry of entries) {
+            const body = JSON.stringify({ ...entry, ...found, n: ++count, at: now() });
+            const previous = hash;
+            hash = link(previous, body);
+            lines += `${JSON.stringify({ hash, previous, entry: body })}\n`;
+            found = {};
+          }
+          const end = size - tail.torn;
+          // All of it or nothing, because a call whose line is refused does not run.
+          own = { count, hash, size: end + appendWhole(fd, end, lines) };
           writeHead(headPath, own);
         } finally {
           closeSync(fd);
@@ -142,6 +151,7 @@ function readHead(path: string): Head | undefined {
 
 /** Options of `verifyAudit`. */
 export interface VerifyOptions {
+  /** The file with the last number and hash. Left out: beside the log. */
   readonly headPath?: string;
   /** The last hash, as noted elsewhere. */
   readonly head?: string;
@@ -244,42 +254,4 @@ function readTail(fd: number, size: number, path: string): Head & { readonly tor
 /** Logs of older versions do not number their entries. */
 function countLines(path: string): number {
   return readFileSync(path, "utf8").split("\n").length - 1;
-}
-
-const lockWaitMs = 2_000;
-/** Writing a line takes well under a millisecond, so a lock this old belongs to nobody. */
-const staleMs = 1_000;
-
-/** Several processes may write one log. A lock left by a killed process is taken over. */
-function withLock(lock: string, run: () => void): void {
-  const until = Date.now() + lockWaitMs;
-  for (;;) {
-    try {
-      closeSync(openSync(lock, "wx", 0o600)); // an empty file, because a folder would take up a block on disk
-      break;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
-        throw new Error(`the audit log cannot be written (${error instanceof Error ? error.message : String(error)})`, {
-          cause: error,
-        });
-      }
-      const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-      if (age > staleMs) rmSync(lock, { force: true });
-      else if (Date.now() > until) throw new Error(`the audit log is locked (${lock})`, { cause: error });
-      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
-    }
-  }
-  try {
-    run();
-  } finally {
-    unlock(lock);
-  }
-}
-
-function unlock(lock: string): void {
-  try {
-    unlinkSync(lock);
-  } catch {
-    // Somebody thought it stale and took it over, so it is theirs now.
-  }
 }

@@ -1,7 +1,4 @@
-/**
- * Sessions in a folder, served by one process: a journal, a small state file and a mailbox for each.
- * Nothing needs to be installed.
- */
+/** Sessions in a folder, served by one process: a journal, a small state file and a mailbox for each. */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import {
   appendFileSync,
@@ -31,13 +28,16 @@ import {
   type StoredSession,
 } from "./session-store.ts";
 import { createListeners } from "./listeners.ts";
-import { recorded, recordedBeside, sessionPath } from "./sessions.ts";
+import { recorded, recordedBeside, sessionPath, tenantFolder } from "./sessions.ts";
+import { appendToFile } from "./whole.ts";
 
 /** Options of `createFileStore`. */
 export interface FileStoreOptions {
+  /** Where everything lies. */
   readonly folder: string;
   /** Sessions of this tenant are ordinary journals of `folder`, so that `callgate sessions` lists them. */
   readonly ownTenant?: string;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 
@@ -74,7 +74,7 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
   const running = new Set<string>();
   let stamp = 0;
   const held = new Map<string, Held>();
-  const folderOf = (tenant: string) => join(root, "tenants", encodeURIComponent(tenant));
+  const folderOf = (tenant: string) => join(root, "tenants", tenantFolder(tenant));
   const statePath = ({ tenant, id }: StoredSession) => join(folderOf(tenant), `${id}.json`);
   const mailPath = ({ tenant, id }: StoredSession) => join(folderOf(tenant), `${id}.mail.jsonl`);
   const journalPath = ({ tenant, id }: StoredSession) =>
@@ -116,18 +116,24 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
     return one.mailbox;
   };
   const change = (one: Held, given: Partial<StoredSession>) => {
-    one.session = { ...one.session, ...given, updatedAt: now() };
-    write(one);
+    const session = { ...one.session, ...given, updatedAt: now() };
+    write({ ...one, session });
+    one.session = session;
     tell({ type: "session", id: one.session.id, tenant: one.session.tenant });
   };
 
+  const findCreated = (tenant: string, key?: string, request?: string) =>
+    findKnown(
+      [...held.values()].filter(({ session }) => session.tenant === tenant),
+      key,
+      request,
+    )?.session;
+
   const store: SessionStore = {
     async create(given, key, request) {
-      const known = key === undefined ? undefined : [...held.values()].find((one) => isSame(one, given.tenant, key));
-      if (known !== undefined) {
-        checkRequest(known.request, request);
-        return { session: known.session, isNew: false };
-      }
+      const known = findCreated(given.tenant, key, request);
+      if (known !== undefined) return { session: known, isNew: false };
+      if (held.has(given.id)) throw new Error(`there is a session ${given.id} already`);
       const at = now();
       const session: StoredSession = {
         ...given,
@@ -138,11 +144,12 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
         takings: 0,
       };
       const one: Held = { session, recent: [], ...defined({ key, request }) };
-      held.set(session.id, one);
       write(one);
+      held.set(session.id, one);
       tell({ type: "session", id: session.id, tenant: session.tenant });
       return { session, isNew: true };
     },
+    created: async (tenant, key, request) => findCreated(tenant, key, request),
     get: async (id) => held.get(id)?.session ?? (ownTenant === undefined ? undefined : recorded(folder, ownTenant, id)),
     async list({ tenant, status, q, before, limit }) {
       const own = [...held.values()].map(({ session }) => session).filter((session) => session.tenant === tenant);
@@ -184,14 +191,11 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
       one.journal ??= openJournal(journalPath(one.session), () => stamp);
       if (one.journal.length !== at) throw new Fenced(id, at);
       const mailbox = mailboxOf(one);
-      for (const record of records) {
-        stamp = now();
-        one.recent.push({ ...record, n: one.journal.length, at: stamp });
-        one.journal.append(record);
-        const mail = takenMail(record);
-        if (mail !== undefined) mailbox.taken.add(mail);
-      }
-      const told = one.recent.slice(-records.length);
+      stamp = now();
+      one.journal.append(...records);
+      for (const mail of records.flatMap((record) => takenMail(record) ?? [])) mailbox.taken.add(mail);
+      const told = records.map((record, place) => ({ ...record, n: at + place, at: stamp }));
+      one.recent.push(...told);
       if (one.recent.length > maxRecent) one.recent = one.recent.slice(-maxRecent / 2);
       if (one.session.takings > 0 && records.some(isProgress)) change(one, { takings: 0 });
       tell({ type: "records", id, tenant: one.session.tenant, head: one.journal.length, records: told });
@@ -204,20 +208,18 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
     async post(id, { kind, body, key, request }, wake) {
       const one = find(id);
       const mailbox = mailboxOf(one);
-      const known = key === undefined ? undefined : mailbox.mails.find((mail) => mail.key === key);
-      if (known !== undefined) {
-        checkRequest(known.request, request);
-        return { mail: known, isNew: false };
-      }
+      const known = findKnown(mailbox.mails, key, request);
+      if (known !== undefined) return { mail: known, isNew: false };
       const mail = { id: mailbox.mails.length + 1, kind, body, at: now(), ...defined({ key, request }) };
       const path = mailPath(one.session);
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      appendFileSync(path, `${JSON.stringify(mail)}\n`, { mode: 0o600 });
+      appendToFile(path, `${JSON.stringify(mail)}\n`);
       mailbox.mails.push(mail);
       tell({ type: "mail", id, tenant: one.session.tenant });
       await wake?.();
       return { mail, isNew: true };
     },
+    posted: async (id, key, request) => findKnown(mailboxOf(find(id)).mails, key, request),
     async mail(id) {
       const { mails, taken } = mailboxOf(find(id));
       return mails.filter((mail) => !taken.has(mail.id));
@@ -262,8 +264,11 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
   return store;
 }
 
-function isSame(one: Held, tenant: string, key: string): boolean {
-  return one.session.tenant === tenant && one.key === key;
+/** What was stored under the key. Throws KeyReused if it was stored for another request. */
+function findKnown<T extends Pick<NewMail, "key" | "request">>(all: readonly T[], key?: string, request?: string) {
+  const known = key === undefined ? undefined : all.find((one) => one.key === key);
+  if (known !== undefined) checkRequest(known.request, request);
+  return known;
 }
 
 function readStates(tenants: string): readonly Held[] {

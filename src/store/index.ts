@@ -1,8 +1,10 @@
-/** Entry of `callgate/store`: journals, usable on their own. */
+/** Entry of `callgate/store`: what is kept on disk (journals, audit logs, calls that wait for an answer), usable on its own. */
 export { openJournal, readJournal } from "./journal.ts";
 export type { Journal, JournalProblem, JournalRecord, ReadJournal, StoredRecord } from "./journal.ts";
-export { createSessionId, findSession, listSessions, sessionPath } from "./sessions.ts";
+export { createSessionId, listSessions, sessionPath } from "./sessions.ts";
 export type { SessionSummary } from "./sessions.ts";
+export { createCallFolder } from "./call-store.ts";
+export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
 export { createAudit, verifyAudit } from "./audit.ts";
 export type { Audit, AuditEntry, AuditOptions, AuditProblem, AuditReport } from "./audit.ts";
 /** Types that the signatures above mention. */

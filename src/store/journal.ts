@@ -3,11 +3,12 @@
  * A record is written to the kernel before `append` returns, so a SIGKILL at any byte loses nothing
  * that was acknowledged. `store/` knows no model and runs no tool.
  */
-import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { jsonPieces } from "../base/json-pieces.ts";
 import { lockFile } from "./lock.ts";
+import { cutBack, writeWhole } from "./whole.ts";
 
 /** Longer lines are written in several parts. */
 const maxGatheredChars = 65_536;
@@ -26,7 +27,10 @@ export interface Journal {
   readonly path: string;
   /** How many records it holds: the number of the next one. */
   readonly length: number;
-  /** Several records are written at once. */
+  /**
+   * Several records are written at once: all of them, or none if it throws. What a full disk cut off is
+   * taken away again, and the journal goes on once there is room.
+   */
   append(...records: readonly JournalRecord[]): void;
   /** Resolves when what was appended also survives a power cut, because the disk has confirmed it. */
   sync(): Promise<void>;
@@ -52,50 +56,145 @@ export interface ReadJournal {
 }
 
 /**
- * Opens for appending. A torn last line is cut off. Throws for an edited line, because what follows it
- * cannot be trusted, and if another process is writing the journal.
+ * Opens a journal for appending. A torn last line is cut off. Throws for an edited line, because what
+ * follows it cannot be trusted, and if the journal is being written already, by another process or this one.
  */
 export function openJournal(path: string, now: () => number = Date.now): Journal {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const unlock = lockFile(path);
-  const fd = openSync(path, "a+", 0o600);
-  const read = fstatSync(fd).size === 0 ? emptyJournal : readJournal(path);
-  const edited = read.problems.find((problem) => problem.what === "edited");
-  if (edited) {
-    closeSync(fd);
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, "a+", 0o600);
+    const read = fstatSync(fd).size === 0 ? emptyJournal : readJournal(path);
+    const edited = read.problems.find((problem) => problem.what === "edited");
+    if (edited) throw new Error(`${path}, line ${edited.line}: ${edited.detail}`);
+    if (read.problems.length > 0) ftruncateSync(fd, read.goodBytes);
+    return writeJournal({ path, fd, read, now, unlock });
+  } catch (error) {
+    if (fd !== undefined) closeSync(fd);
     unlock();
-    throw new Error(`${path}, line ${edited.line}: ${edited.detail}`);
+    throw error;
   }
-  if (read.problems.length > 0) ftruncateSync(fd, read.goodBytes);
+}
 
+interface OpenFile {
+  readonly path: string;
+  readonly fd: number;
+  readonly read: ReadJournal;
+  readonly now: () => number;
+  unlock(): void;
+}
+
+function writeJournal({ path, fd, read, now, unlock }: OpenFile): Journal {
   let n = read.records.length;
   let sum = read.lastSum;
+  let size = read.goodBytes;
+  let isClosed = false;
+  /** The number of a closed file may belong to another file by now. */
+  const checkOpen = () => {
+    if (isClosed) throw new Error(`${path} is closed`);
+  };
   return {
     path,
     get length() {
       return n;
     },
     append(...records) {
-      let lines = "";
-      for (const record of records) {
-        let last = "";
-        // A record's own `n` and `at` never stand in for the journal's.
-        for (const piece of jsonPieces(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }))) {
-          sum = crc32(piece, sum);
-          lines += last;
-          last = piece;
-          if (lines.length < maxGatheredChars) continue;
-          writeWhole(fd, lines); // a long answer is not held once more as a line
-          lines = "";
+      checkOpen();
+      const before = { n, sum };
+      let bytes = 0;
+      try {
+        let lines = "";
+        for (const record of records) {
+          let last = "";
+          // A record's own `n` and `at` never stand in for the journal's.
+          for (const piece of jsonPieces(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }))) {
+            sum = crc32(piece, sum);
+            lines += last;
+            last = piece;
+            if (lines.length < maxGatheredChars) continue;
+            bytes += writeWhole(fd, lines); // a long answer is not held once more as a line
+            lines = "";
+          }
+          lines += `${last.slice(0, -1)},"sum":"${hex(sum)}"}\n`;
         }
-        lines += `${last.slice(0, -1)},"sum":"${hex(sum)}"}\n`;
+        if (lines !== "") bytes += writeWhole(fd, lines);
+        size += bytes;
+      } catch (error) {
+        ({ n, sum } = before);
+        cutBack(fd, size);
+        throw error;
       }
-      if (lines !== "") writeWhole(fd, lines);
     },
-    sync: () => new Promise((resolve, reject) => fdatasync(fd, (error) => (error ? reject(error) : resolve()))),
+    async sync() {
+      checkOpen();
+      await new Promise<void>((resolve, reject) => fdatasync(fd, (error) => (error ? reject(error) : resolve())));
+    },
     close() {
+      if (isClosed) return;
+      isClosed = true;
       closeSync(fd);
       unlock();
+    },
+  };
+}
+
+/** A journal that writes several records at once. */
+export interface GatheringJournal extends Journal {
+  /** Writes what was appended, which is otherwise done before the event loop goes on. */
+  commit(): Promise<void>;
+}
+
+/**
+ * Writes what is appended in one moment at once: with `commit`, `sync` or `close`, and before the event
+ * loop goes on. A session commits before a call starts and before its model is asked, so nothing follows
+ * from a record that is not written.
+ */
+export function gatherRecords(journal: Journal): GatheringJournal {
+  let records: JournalRecord[] = [];
+  let soon: NodeJS.Immediate | undefined;
+  let failure: { readonly error: unknown } | undefined;
+  const write = () => {
+    if (soon !== undefined) clearImmediate(soon);
+    soon = undefined;
+    const failed = failure;
+    failure = undefined;
+    if (failed !== undefined) throw failed.error;
+    if (records.length === 0) return;
+    const all = records;
+    records = [];
+    journal.append(...all);
+  };
+  const writeSoon = () => {
+    try {
+      write();
+    } catch (error) {
+      failure = { error }; // nobody waits here, so whoever writes next is told
+    }
+  };
+  return {
+    path: journal.path,
+    get length() {
+      return journal.length + records.length;
+    },
+    append(...more) {
+      if (failure !== undefined) write();
+      records.push(...more);
+      soon ??= setImmediate(writeSoon);
+    },
+    async commit() {
+      write();
+    },
+    async sync() {
+      write();
+      await journal.sync();
+    },
+    close() {
+      try {
+        write();
+      } finally {
+        journal.close();
+      }
     },
   };
 }
@@ -165,12 +264,4 @@ function readLine(text: string, before: number): { readonly record: StoredRecord
 
 function hex(sum: number): string {
   return (sum >>> 0).toString(16).padStart(8, "0");
-}
-
-/** A short write (a full disk, a signal) is completed or throws, and never leaves half a line. */
-function writeWhole(fd: number, text: string): void {
-  let done = writeSync(fd, text);
-  if (done === Buffer.byteLength(text)) return;
-  const bytes = Buffer.from(text, "utf8");
-  while (done < bytes.length) done += writeSync(fd, bytes, done);
 }

@@ -1,36 +1,89 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, linkSync, openSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { errorCode } from "../base/error.ts";
+
+/** The locks of this process, because a lock names its process and not who in it holds it. */
+const held = new Set<string>();
 
 /**
  * One writer per file. The lock names its process. If that process is gone, the lock is taken over, so
- * a kill leaves nothing to clean up by hand. Throws, naming the process, while another process holds
- * it.
+ * a kill leaves nothing to clean up by hand. Throws, naming the process, while the lock is held, by
+ * another process or by this one.
  */
 export function lockFile(path: string, pid: number = process.pid): () => void {
-  const lock = `${path}.lock`;
+  const lock = resolve(`${path}.lock`);
   const mine = nameOf(pid);
-  for (let attempt = 0; ; attempt++) {
-    try {
-      writeFileSync(lock, mine, { flag: "wx", mode: 0o600 });
-      break;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || attempt > 3) throw error;
-    }
+  for (let attempt = 0; !create(lock, mine); attempt++) {
+    if (attempt >= maxAttempts) throw new Error(`${path} is in use: its lock changes hands all the time`);
     const holder = readHolder(lock);
-    if (holder === mine) break;
+    if (holder === undefined) continue; // released in the meantime
+    // Where a name is only a number, the lock may be left from a process that had ours.
+    if (holder === mine && !held.has(lock)) break;
     const other = Number(holder.split(" ")[0]);
     if (holder !== "" && nameOf(other) === holder) throw new Error(`${path} is in use by process ${other}`);
-    rmSync(lock, { force: true });
+    removeStale(lock, holder);
   }
+  held.add(lock);
   return () => {
-    if (readHolder(lock) === mine) rmSync(lock, { force: true });
+    if (held.delete(lock) && readHolder(lock) === mine) rmSync(lock, { force: true });
   };
 }
 
-function readHolder(lock: string): string {
+const maxAttempts = 500;
+
+/** False if there is one. It appears with its content, because an empty lock would name nobody. */
+function create(lock: string, name: string): boolean {
+  // Among the names of one user's folder: it need not be hard to guess, and the library for that takes long to load.
+  const own = `${lock}.${process.pid}-${Math.random().toString(36).slice(2)}`;
+  writeFileSync(own, name, { mode: 0o600 });
+  try {
+    linkSync(own, lock);
+    return true;
+  } catch (error) {
+    const code = errorCode(error) ?? "";
+    if (code === "EEXIST") return false;
+    if (!linkless.has(code)) throw error;
+    return createUnlinked(lock, name);
+  } finally {
+    rmSync(own, { force: true });
+  }
+}
+
+/** What file systems say that have no hard links. */
+const linkless: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+function createUnlinked(lock: string, name: string): boolean {
+  try {
+    writeFileSync(lock, name, { flag: "wx", mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/**
+ * One process at a time takes a stale lock away, and only the one it has judged. Otherwise a second
+ * could take away the lock that the first has put in its place.
+ */
+function removeStale(lock: string, holder: string): void {
+  let unlock: () => void;
+  try {
+    unlock = lockFile(lock);
+  } catch {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1); // another process is at it
+    return;
+  }
+  if (readHolder(lock) === holder) rmSync(lock, { force: true });
+  unlock();
+}
+
+function readHolder(lock: string): string | undefined {
   try {
     return readFileSync(lock, "utf8");
-  } catch {
-    return ""; // released in the meantime
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
   }
 }
 
@@ -50,6 +103,72 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"; // it exists, but belongs to another user
+    return errorCode(error) === "EPERM"; // it exists, but belongs to another user
+  }
+}
+
+const lockWaitMs = 2_000;
+/** Writing a line takes well under a millisecond, so a lock this old belongs to nobody. */
+const staleMs = 1_000;
+
+/**
+ * For a log that several processes write, a line at a time. A lock left by a killed process is taken over. The lock is a
+ * second name of the log itself, because a new file would take fifteen times as long. Whoever gives the log that name
+ * sets its time of change, so the lock's age can be seen.
+ */
+export function withLock(log: string, run: () => void): void {
+  const lock = `${log}.lock`;
+  const began = performance.now();
+  while (!takeLock(log, lock)) {
+    const since = statSync(lock, { throwIfNoEntry: false })?.ctimeMs ?? Date.now();
+    // A clock that was set back makes a lock look as if it came from the future, for as long as it was set back.
+    if (Math.abs(Date.now() - since) > staleMs) rmSync(lock, { force: true });
+    else if (performance.now() - began > lockWaitMs) throw new Error(`the log is locked (${lock})`);
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
+  }
+  try {
+    run();
+  } finally {
+    unlock(lock);
+  }
+}
+
+/** False if somebody has it. */
+function takeLock(log: string, lock: string): boolean {
+  try {
+    linkSync(log, lock);
+    return true;
+  } catch (error) {
+    const code = errorCode(error) ?? "";
+    if (code === "EEXIST") return false;
+    // The first entry of a log, or a file system without hard links.
+    const create = code === "ENOENT" ? log : linkless.has(code) ? lock : undefined;
+    if (create !== undefined && createFile(create)) return create === lock;
+    if (create !== undefined) return false; // somebody else was quicker
+    throw asWriteError(error);
+  }
+}
+
+/** False if it exists. */
+function createFile(path: string): boolean {
+  try {
+    closeSync(openSync(path, "wx", 0o600)); // an empty file, because a folder would take up a block on disk
+    return true;
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false;
+    throw asWriteError(error);
+  }
+}
+
+function asWriteError(error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Error(`the log cannot be written (${reason})`, { cause: error });
+}
+
+function unlock(lock: string): void {
+  try {
+    unlinkSync(lock);
+  } catch {
+    // Somebody thought it stale and took it over, so it is theirs now.
   }
 }

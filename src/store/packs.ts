@@ -1,5 +1,5 @@
 /** What sessions did to their folders, in pieces from which another process can restore them. */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 /** The pieces from which sessions' folders are restored, on any machine. */
 export interface PackStore {
   add(session: string, pack: Uint8Array): Promise<void>;
-  /** Oldest first. */
+  /** The packs of a session, the oldest first. */
   read(session: string): AsyncIterable<Uint8Array>;
   remove(session: string): Promise<void>;
 }
@@ -31,9 +31,14 @@ export function createFolderBlobs(folder: string): BlobStore {
       const path = pathOf(name);
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       // Written completely or not at all, because another process may be reading.
-      const temporary = `${path}.${process.pid}.new`;
-      await writeFile(temporary, bytes, { mode: 0o600 });
-      await rename(temporary, path);
+      const temporary = `${path}.${randomUUID()}.new`;
+      try {
+        await writeFile(temporary, bytes, { mode: 0o600 });
+        await rename(temporary, path);
+      } catch (error) {
+        await rm(temporary, { force: true });
+        throw error;
+      }
     },
     get: (name) => readFile(pathOf(name)),
     remove: (name) => rm(pathOf(name), { force: true }),

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliDecompressSync } from "node:zlib";
 import type { StoredRecord } from "./journal.ts";
 
 /**
@@ -11,17 +12,14 @@ import type { StoredRecord } from "./journal.ts";
  */
 export function findPage(): string | undefined {
   const places = ["./web", "../web", "../../dist/web"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
-  return places.find((folder) => existsSync(join(folder, "assets", "recording.js")));
+  return places.find((folder) => existsSync(join(folder, "assets", "recording.js.br")));
 }
 
 /** It fetches nothing: script, style and records are inside, and the page's own policy forbids anything else. */
 export function recordingPage(title: string, records: readonly StoredRecord[], folder = findPage()): string {
   if (folder === undefined) throw new Error("the page is not built here: run 'npm run build', or export as markdown");
-  const script = readFileSync(join(folder, "assets", "recording.js"), "utf8").replaceAll(
-    "</script",
-    String.raw`<\/script`,
-  );
-  const style = readFileSync(join(folder, "assets", "page.css"), "utf8");
+  const script = readAsset(folder, "recording.js").replaceAll("</script", String.raw`<\/script`);
+  const style = readAsset(folder, "page.css");
   const hash = createHash("sha256").update(script).digest("base64");
   const policy = `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data:`;
   // A closing tag inside the records would end the script element, so no `<` is left in them.
@@ -42,6 +40,11 @@ export function recordingPage(title: string, records: readonly StoredRecord[], f
 </body>
 </html>
 `;
+}
+
+/** The build compresses them (scripts/build-web.mjs). */
+function readAsset(folder: string, name: string): string {
+  return brotliDecompressSync(readFileSync(join(folder, "assets", `${name}.br`))).toString();
 }
 
 function escape(text: string): string {

@@ -11,14 +11,19 @@ import type { BlobStore } from "./packs.ts";
 export interface S3BlobsOptions {
   /** Where the bucket is, with its name and a prefix: `https://s3.eu-central-1.amazonaws.com/BUCKET/PREFIX`. */
   readonly url: string;
+  /** The id of the key that signs requests. */
   readonly accessKeyId: string;
+  /** The key itself. */
   readonly secretAccessKey: string;
   /** The token of temporary credentials. */
   readonly sessionToken?: string;
+  /** Left out: `us-east-1`. */
   readonly region?: string;
   /** How often a request that failed through no fault of ours is tried again. */
   readonly retries?: number;
+  /** Sends the requests. Left out: the global `fetch`. */
   readonly fetch?: typeof fetch;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 

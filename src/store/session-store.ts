@@ -87,7 +87,7 @@ export type StoreChange =
 export interface SessionQuery {
   readonly tenant: string;
   readonly status?: SessionStatus;
-  /** In the title or the id. */
+  /** Words that the title or the id must contain. */
   readonly q?: string;
   /** Sessions that come after this id in the list's order. */
   readonly before?: string;
@@ -105,6 +105,8 @@ export interface SessionStore {
     key?: string,
     request?: string,
   ): Promise<{ readonly session: StoredSession; readonly isNew: boolean }>;
+  /** What `create` would return for a key that it knows, whatever else a new session would be refused for by now. */
+  created(tenant: string, key: string, request?: string): Promise<StoredSession | undefined>;
   get(id: string): Promise<StoredSession | undefined>;
   /** Newest change first. */
   list(query: SessionQuery): Promise<{ readonly sessions: readonly StoredSession[]; readonly more: boolean }>;
@@ -127,6 +129,8 @@ export interface SessionStore {
     mail: NewMail,
     wake?: (transaction?: unknown) => Promise<string | undefined>,
   ): Promise<{ readonly mail: Mail; readonly isNew: boolean }>;
+  /** What `post` would return for a key that it knows. Throws KeyReused as `post` does. */
+  posted(id: string, key: string, request?: string): Promise<Mail | undefined>;
   /** What was sent and not yet taken, oldest first. */
   mail(id: string): Promise<readonly Mail[]>;
   /** Sessions that have mail, or were running when their process ended. */
@@ -213,6 +217,10 @@ export function confineStore(store: Omit<SessionStore, "forTenant">, tenant: str
       checkTenant(session.tenant);
       return store.create(session, key, request);
     },
+    async created(given, key, request) {
+      checkTenant(given);
+      return store.created(given, key, request);
+    },
     get: own,
     async list(query) {
       checkTenant(query.tenant);
@@ -238,6 +246,10 @@ export function confineStore(store: Omit<SessionStore, "forTenant">, tenant: str
     async post(id, mail, wake) {
       await need(id);
       return store.post(id, mail, wake);
+    },
+    async posted(id, key, request) {
+      await need(id);
+      return store.posted(id, key, request);
     },
     async mail(id) {
       await need(id);

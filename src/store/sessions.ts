@@ -16,7 +16,7 @@ export interface SessionSummary {
   readonly client?: string;
 }
 
-/** Sorts by time, and is unique by chance: `20261115-215501-3f9a1c`. */
+/** An id for a new session. Ids sort by time, and are unique by chance: `20261115-215501-3f9a1c`. */
 export function createSessionId(now: Date, random: () => number = Math.random): string {
   const stamp = now.toISOString().replaceAll(/[-:]/g, "").slice(0, 15).replace("T", "-");
   return `${stamp}-${Math.floor(random() * 0x1000000)
@@ -24,9 +24,15 @@ export function createSessionId(now: Date, random: () => number = Math.random): 
     .padStart(6, "0")}`;
 }
 
-/** Grouped by month, so that no folder grows without end. */
+/** Where a session's journal lies: grouped by month, so that no folder grows without end. */
 export function sessionPath(stateDir: string, id: string): string {
   return join(stateDir, "sessions", id.slice(0, 6), `${id}.jsonl`);
+}
+
+/** The name of a tenant's folder. Never one that leads elsewhere: an empty name or one of dots would. */
+export function tenantFolder(tenant: string): string {
+  const name = encodeURIComponent(tenant);
+  return /^\.{0,2}$/.test(name) ? `%${name.replaceAll(".", "2E%")}` : name;
 }
 
 /** Newest first. Reads only the beginning of each file. */

@@ -48,7 +48,7 @@ const trackerShape = optionsShape<ChangeTrackerOptions>({
 /** Follows what a session changes in its workspace, for the diff of a turn and for undo. */
 export function createChangeTracker(
   workspace: string,
-  undoFile: string,
+  undoFile: string | (() => string),
   options: ChangeTrackerOptions = {},
 ): ChangeTracker {
   checkOptions("createChangeTracker", options, trackerShape);

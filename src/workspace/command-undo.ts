@@ -13,7 +13,7 @@ import { hashOf, type UndoFile, type UndoLog } from "./undo.ts";
 export interface CommandChanges {
   /** The name under which it can be undone. Undefined if nothing of it can be. */
   readonly run?: string;
-  /** Relative to the folder. */
+  /** The paths, relative to the folder. */
   readonly paths: readonly string[];
   /** Files that changed too, but were too large to be kept. */
   readonly leftOut: readonly string[];

@@ -4,7 +4,7 @@ import ignore, { type Ignore } from "ignore";
 
 /** The files of a folder at one moment: their stamps, and their contents as far as the limits allow. */
 export interface Snapshot {
-  /** By path relative to the folder. */
+  /** The files, by their path relative to the folder. */
   readonly files: ReadonlyMap<string, SnapshotFile>;
   readonly notes: readonly string[];
   /** There are more files than were read. */

@@ -43,7 +43,7 @@ export interface UndoLog {
   close(turn: string, now: number): string | undefined;
   /** Keeps one record. Returns what can no longer be undone. */
   add(record: UndoRecord): string | undefined;
-  /** Oldest first. */
+  /** All records, the oldest first. */
   all(): readonly UndoRecord[];
   /** Replaces a record by its inverse after it was undone, or redone. */
   replace(record: UndoRecord, by: UndoRecord): void;
@@ -62,12 +62,15 @@ export function undoFile(workspace: string, env: Readonly<Record<string, string 
   return join(stateDir(env), "undo", `${createHash("sha256").update(workspace).digest("hex").slice(0, 32)}.jsonl`);
 }
 
-export function createUndoLog(file: string, bounds: UndoBounds = defaultBounds): UndoLog {
+/** The file may be given by a function: its name takes a hash, and most sessions change nothing. */
+export function createUndoLog(place: string | (() => string), bounds: UndoBounds = defaultBounds): UndoLog {
+  const fileOf = () => (typeof place === "string" ? place : place());
   let open: FileChange[] = [];
   const add = (record: UndoRecord): string | undefined => {
     const line = JSON.stringify(record);
     if (line.length > bounds.bytes)
       return `what was changed just now cannot be taken back: it is more than the ${megabytes(bounds)} that are kept`;
+    const file = fileOf();
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     const kept = lines(file);
     const from = firstToKeep(kept, line.length, bounds);
@@ -87,8 +90,9 @@ export function createUndoLog(file: string, bounds: UndoBounds = defaultBounds):
       return files.length === 0 ? undefined : add({ turn, at: now, files });
     },
     add,
-    all: () => lines(file).map(toRecord),
+    all: () => lines(fileOf()).map(toRecord),
     replace(record, by) {
+      const file = fileOf();
       const kept = lines(file);
       const at = kept.findLastIndex((line) => isOf(line, record));
       rewrite(file, kept.with(at, JSON.stringify(by)));

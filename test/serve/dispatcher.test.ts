@@ -1,4 +1,4 @@
-import { createLocalDispatcher } from "../../src/serve/index.ts";
+import { createLocalDispatcher } from "../../src/serve/dispatcher.ts";
 import { dispatcherLaws } from "./dispatcher.ts";
 
 dispatcherLaws("in this process", async () => ({

@@ -1,13 +1,14 @@
 /** The service over HTTP, through its own client and plain fetch. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { get, request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
+import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
 import * as otel from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, expect, test } from "vitest";
 import type { ServiceError, StreamEvent } from "../../src/client/index.ts";
 import { createTelemetry } from "../../src/index.ts";
-import { createLimitFile } from "../../src/serve/index.ts";
+import { createLimitFile, Problem, type TenantLimits } from "../../src/serve/index.ts";
 import { openJournal, sessionPath } from "../../src/store/index.ts";
 import {
   newFolder,
@@ -220,6 +221,24 @@ test("the one-time link lets one browser in; its cookie changes nothing without 
   expect((await post({ "x-callgate": "1", origin: service.url })).status).toBe(201);
 });
 
+test("a token that a person types lets the browser in until it is taken back; a used link leads a person to the page", async () => {
+  const service = await start({ steps: [] });
+  const token = await service.token();
+  const enter = (headers: Record<string, string>) => fetch(`${service.url}/enter`, { method: "POST", headers });
+  expect((await enter({ authorization: "Bearer cgs_wrong" })).status).toBe(401);
+  const entered = await enter({ authorization: `Bearer ${token}` });
+  expect([entered.status, entered.headers.get("set-cookie")]).toEqual([
+    204,
+    expect.stringMatching(/HttpOnly; SameSite=Strict/),
+  ]);
+  const headers = { cookie: entered.headers.get("set-cookie")!.split(";")[0]! };
+  expect((await fetch(`${service.url}/v1/me`, { headers })).status).toBe(200);
+  expect((await enter({ authorization: `Bearer ${token}`, origin: "http://evil.example" })).status).toBe(403);
+  expect((await fetch(`${service.url}/enter`)).status).toBe(405);
+  const used = await fetch(`${service.url}/?link=used`, { redirect: "manual", headers: { accept: "text/html" } });
+  expect([used.status, used.headers.get("location"), used.headers.get("set-cookie")]).toEqual([303, "/", null]);
+});
+
 test("the door: another host name, no token, a body that is too large or no JSON, a wrong word", async () => {
   const service = await start({ steps: [], http: { maxBodyBytes: 1000 } });
   const token = await service.token();
@@ -286,6 +305,62 @@ test("an Idempotency-Key stands for one request: the same again has its result, 
   expect(await ask(messages, { text: "hello" })).toEqual(sent);
   expect(await ask(messages, { text: "another" })).toMatchObject(refused);
   expect(await service.store.mail((made.json as { id: string }).id)).toHaveLength(1);
+});
+
+test("a repeated request gets its first answer also where a new one would be refused by now", async () => {
+  let limits: Partial<TenantLimits> = {};
+  let accepts = true;
+  const service = await start({
+    steps: [{ calls: [{ name: "deploy" }] }, { text: "ok" }],
+    limits: () => limits,
+    checkSettings: async (_tenant, settings) => {
+      if (!accepts) throw new Problem(400, "invalid", "not any more");
+      return { cwd: "/", settings };
+    },
+  });
+  const client = await service.client();
+  const made = await client.create({ title: "a" }, "k");
+  await client.send(made.id, { text: "deploy" }, "k");
+  await untilStatus(client, made.id, "waiting");
+  const { call, hash } = (await client.approvals())[0]!.request;
+  const answer = (key?: string, word: "once" | "no" = "once") =>
+    client.approve(made.id, call.id, { answer: word, hash }, key).then(
+      () => 202,
+      ({ status }: ServiceError) => status,
+    );
+  expect(await answer("a")).toBe(202);
+  expect(await answer("a")).toBe(202);
+  await untilEnded(client, made.id);
+  await untilStatus(client, made.id, "idle");
+  // Only the very same request is the same answer.
+  expect([await answer("a"), await answer("b"), await answer("a", "no"), await answer()]).toEqual([202, 409, 409, 409]);
+  limits = { sessions: 1, messagesPerMinute: 0, callsPerDay: 1 };
+  accepts = false;
+  await service.store.update(made.id, { status: "ended" });
+  expect((await client.create({ title: "a" }, "k")).id).toBe(made.id);
+  await client.send(made.id, { text: "deploy" }, "k");
+  const refused = async (work: Promise<unknown>) => work.catch(({ status }: ServiceError) => status);
+  expect(await refused(client.create({ title: "a" }, "new"))).toBe(429);
+  expect(await refused(client.create({ title: "b" }, "k"))).toBe(422);
+  expect(await refused(client.send(made.id, { text: "deploy" }, "new"))).toBe(429);
+  expect(service.ran).toEqual(["deploy "]);
+});
+
+test("a repeated wish to take back or to end is the same one, and not another", async () => {
+  const service = await start({ steps: [], isApi: true });
+  const client = await service.client();
+  const { id } = await client.create({});
+  await client.cancel(id, "k");
+  await client.cancel(id, "k");
+  const undone = [client.undo(id, "k"), client.undo(id, "k")];
+  await expect.poll(async () => (await service.store.mail(id)).map(({ kind }) => kind)).toEqual(["cancel", "undo"]);
+  const [, undo] = await service.store.mail(id);
+  await service.store.append(id, 0, [{ type: "undone", mail: undo!.id, undone: ["a"], conflicts: [] }]);
+  expect(await Promise.all(undone)).toEqual(Array.from({ length: 2 }, () => ({ undone: ["a"], conflicts: [] })));
+  // Also while the next turn runs, when a new one would be refused.
+  await service.store.update(id, { status: "running" });
+  expect(await client.undo(id, "k")).toEqual({ undone: ["a"], conflicts: [] });
+  await expect(client.undo(id, "new")).rejects.toMatchObject({ status: 409 });
 });
 
 test("rates, quotas and budgets stop a tenant and no other, say when to try again, and are noted", async () => {
@@ -425,4 +500,33 @@ test("the page has a strict policy, and its absence is told", async () => {
   expect(page.status).toBe(200);
   expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
   expect(page.headers.get("content-security-policy")).not.toContain("unsafe");
+});
+
+test("a compressed file of the page is sent as it is to who takes it, and plain to everyone else", async () => {
+  const folder = newFolder();
+  const text = "export const a = 1;\n".repeat(1000);
+  writeFileSync(join(folder, "a.js.br"), brotliCompressSync(text));
+  writeFileSync(join(folder, "plain.css"), "a{}");
+  const service = await start({ steps: [], http: { page: folder } });
+  const ask = async (path: string, accepted: string) => {
+    const response = await new Promise<IncomingMessage>((resolve) =>
+      get(`${service.url}${path}`, { headers: { "accept-encoding": accepted } }, resolve),
+    );
+    const { statusCode: status, headers } = response;
+    const body = Buffer.concat(await response.toArray());
+    return { status, encoding: headers["content-encoding"] ?? "none", type: headers["content-type"], body };
+  };
+  const script = { status: 200, type: "text/javascript; charset=utf-8" };
+  for (const accepted of ["gzip, br", "br;q=0.5", "BR"]) {
+    const { body, ...rest } = await ask("/a.js", accepted);
+    expect({ accepted, ...rest }).toEqual({ accepted, ...script, encoding: "br" });
+    expect(brotliDecompressSync(body).toString()).toBe(text);
+  }
+  for (const accepted of ["", "gzip", "br;q=0", "gzip, br; q=0.0, deflate", "brotli"]) {
+    const { body, ...rest } = await ask("/a.js", accepted);
+    expect({ accepted, ...rest }).toEqual({ accepted, ...script, encoding: "none" });
+    expect(body.toString()).toBe(text);
+  }
+  expect((await ask("/plain.css", "br")).body.toString()).toBe("a{}");
+  expect((await ask("/b.js", "br")).status).toBe(404);
 });

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createClient, type Client, type NewSession } from "../../src/client/index.ts";
 import { cli, ensureBuilt, run, tempFolder } from "../cli/run.ts";
+import { makeCertificate } from "../certificate.ts";
 import { has } from "../needs.ts";
 import { startPostgres, type TestPostgres } from "../postgres.ts";
 import { untilEnded, untilStatus } from "./service.ts";
@@ -58,11 +59,8 @@ describe.skipIf(!has("openssl"))("bases over HTTPS (needs openssl)", { timeout: 
 
   beforeAll(async () => {
     const folder = tempFolder("bases");
-    certificate = join(folder, "cert.pem");
-    const key = join(folder, "key.pem");
-    const curve = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost";
-    const args = [...curve.split(" "), "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate];
-    execFileSync("openssl", args, { stdio: "ignore" });
+    const made = makeCertificate();
+    certificate = made.certificate;
     const work = join(folder, "work");
     mkdirSync(work);
     const git = (...args: string[]) =>
@@ -86,7 +84,7 @@ describe.skipIf(!has("openssl"))("bases over HTTPS (needs openssl)", { timeout: 
     writeFileSync(join(folder, "bomb"), "");
     truncateSync(join(folder, "bomb"), 5 * 1024 ** 3);
     execFileSync("tar", ["-czSf", join(files, "bomb.tar.gz"), "-C", folder, "bomb"]);
-    server = createServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (request, response) => {
+    server = createServer({ key: readFileSync(made.key), cert: readFileSync(certificate) }, (request, response) => {
       const { pathname } = new URL(request.url ?? "/", "https://x");
       if (pathname === "/moved.tar.gz") return void response.writeHead(302, { location: "/notes.tar.gz" }).end();
       const path = join(files, normalize(pathname));

@@ -3,9 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createEngine, defineTool, type Approver, type Json } from "../../src/index.ts";
-import { createChatService, createConversationFolder, type ChatChunk } from "../../src/session/index.ts";
+import {
+  createChatService,
+  createConversationFolder,
+  rebuildHistory,
+  type ChatChunk,
+  type ConversationStore,
+} from "../../src/session/index.ts";
+import type { MessageItem, Model } from "../../src/spec/model.ts";
+import { readJournal } from "../../src/store/index.ts";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { builtins } from "../../src/tools/index.ts";
+import { answerToEvents } from "../../src/wire/answer.ts";
 
 const add = defineTool({
   name: "add",
@@ -30,6 +39,12 @@ async function collect(stream: AsyncIterable<ChatChunk>): Promise<readonly ChatC
   for await (const chunk of stream) chunks.push(chunk);
   return chunks;
 }
+
+const ownWords = (text: string): MessageItem => ({
+  type: "message",
+  role: "assistant",
+  content: [{ type: "text", text }],
+});
 
 const sum: readonly ScriptedStep[] = [
   { text: "Let me see. ", calls: [{ id: "c1", name: "add", input: { a: 2, b: 3 } }] },
@@ -129,6 +144,87 @@ test("idle conversations are closed and read again when they are spoken to", asy
   for (const id of ["a", "b", "c", "a"]) await collect(chat.handleStream(id, "hi"));
   expect(chat.history("a")).toHaveLength(4);
   expect(chat.history("b")).toHaveLength(2);
+  await chat.close();
+});
+
+test("a message that comes while its conversation is being closed waits, and every journal is whole", async () => {
+  const path = folder();
+  const store = createConversationFolder(path);
+  const answer: Model = {
+    name: "m",
+    async *ask(request) {
+      yield* answerToEvents({ items: [ownWords(`heard ${request.input.length}`)], outcome: "ok", finish: "stop" });
+    },
+  };
+  const chat = createChatService({ engine: engineOf(), model: answer, store, maxOpen: 1 });
+  const sent = Array.from({ length: 24 }, (_, n) => ({ id: `c${(n * 7) % 3}`, text: `message ${n}` }));
+  const ends = await Promise.all(
+    sent.map(async ({ id, text }, n) => {
+      for (let turn = 0; turn < n % 5; turn++) await Promise.resolve();
+      return (await collect(chat.handleStream(id, text))).at(-1);
+    }),
+  );
+  expect(ends.every((end) => end?.type === "done" && end.reason === "done")).toBe(true);
+  await chat.close();
+  for (const id of ["c0", "c1", "c2"]) {
+    const { records, problems } = readJournal(join(path, `chat-${id}.jsonl`));
+    expect(problems).toEqual([]);
+    const prompts = records.filter(({ type }) => type === "turn.started").map(({ prompt }) => prompt);
+    expect(prompts.toSorted()).toEqual(
+      sent
+        .filter((one) => one.id === id)
+        .map(({ text }) => text)
+        .toSorted(),
+    );
+    const words = rebuildHistory(records).items.flatMap((item) => (item.type === "message" ? [item.role] : []));
+    expect(words).toEqual(prompts.flatMap(() => ["user", "assistant"]));
+  }
+});
+
+test("a conversation whose journal takes its time to close is not opened beside it", async () => {
+  const inner = createConversationFolder(folder());
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const closing: string[] = [];
+  const store: ConversationStore = {
+    read: inner.read,
+    open(id) {
+      const { journal, records } = inner.open(id);
+      const close = async () => {
+        closing.push(id);
+        await released;
+        await journal.close();
+      };
+      return { records, journal: { append: journal.append, close } };
+    },
+  };
+  const model = createScriptedModel([{ text: "one" }, { text: "two" }, { text: "three" }]);
+  const chat = createChatService({ engine: engineOf(), model, store, maxOpen: 1 });
+  await collect(chat.handleStream("a", "first"));
+  const second = collect(chat.handleStream("b", "second"));
+  await expect.poll(() => closing).toEqual(["a"]);
+  const third = collect(chat.handleStream("a", "third"));
+  release();
+  expect((await second).at(-1)).toMatchObject({ type: "done", text: "two" });
+  expect((await third).at(-1)).toMatchObject({ type: "done", text: "three" });
+  expect(chat.history("a")).toHaveLength(4);
+  await chat.close();
+});
+
+test("a conversation that could not be begun is free again", async () => {
+  const store = createConversationFolder(folder());
+  let limits: object = { maxRequests: -1 };
+  const open = () =>
+    createChatService({
+      engine: engineOf(),
+      model: createScriptedModel([{ text: "hi" }]),
+      store,
+      limits,
+    });
+  await expect(collect(open().handleStream("anna", "hello"))).rejects.toThrow("maxRequests");
+  limits = {};
+  const chat = open();
+  expect((await collect(chat.handleStream("anna", "hello"))).at(-1)).toMatchObject({ type: "done", text: "hi" });
   await chat.close();
 });
 
@@ -238,4 +334,17 @@ test("two people of one service share no power: no yes, no terminal, no file rea
   expect(ben[4]?.content).not.toContain(String(terminal));
   await chat.close();
   await engine.close();
+});
+
+test("what nobody knows is refused when the service is made, and after its end it takes nothing", async () => {
+  const model = createScriptedModel([{ text: "hi" }, { text: "never" }]);
+  expect(() => createChatService({ engine: engineOf(), model, maxopen: 5 } as never)).toThrow("maxOpen");
+  const chat = createChatService({ engine: engineOf(), model });
+  await collect(chat.handleStream("anna", "hello"));
+  expect(chat.history("anna")).toHaveLength(2);
+  expect(chat.history("nobody")).toEqual([]);
+  await chat.close();
+  await expect(collect(chat.handleStream("anna", "again"))).rejects.toThrow("closed");
+  expect(chat.history("anna")).toEqual([]); // without a store nothing is kept beyond the service
+  expect(model.requests).toHaveLength(1);
 });

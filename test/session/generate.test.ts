@@ -1,4 +1,5 @@
 /** A prompt in, a checked result out; agents as tools of agents, and one taking over from another. */
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { createEngine, defineTool } from "../../src/index.ts";
@@ -131,4 +132,97 @@ test("a hand-off changes model, instructions and tools, and keeps the conversati
   expect(second.requests[0]).toMatchObject({ model: "second", instructions: "Count." });
   expect(second.requests[0]?.tools.map(({ name }) => name)).toEqual(["add"]);
   expect(JSON.stringify(second.requests[0]?.input[0])).toContain("2 + 2?");
+});
+
+test("a signal is listened to until the end and no longer, and stops what runs", async () => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  await generate({ model: createScriptedModel([{ text: "done" }]), prompt: "?", signal });
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: { type: "object" },
+    run: (_input, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", () => resolve("stopped"))),
+  });
+  const model = createScriptedModel([{ text: "I wait.", calls: [{ name: "wait" }] }, { text: "never said" }]);
+  const running = stream({ model, tools: [wait], prompt: "?", signal });
+  const watch = async () => {
+    for await (const event of running) if (event.type === "call.permitted") controller.abort();
+  };
+  await expect(watch()).rejects.toThrow(GenerateError); // whoever only reads the events learns of it too
+  const error = await running.result.catch((reason: unknown) => reason as GenerateError);
+  expect(error).toMatchObject({ reason: "interrupted", text: "I wait.", usage: { input: 0, output: 0 } });
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+test("a call that waits for a later answer is no result, and says so", async () => {
+  const engine = createEngine({
+    tools: [
+      defineTool({ name: "change", description: "Changes.", input: { type: "object" }, mutates: true, run: () => "x" }),
+    ],
+    approval: "unless-trusted",
+    approver: { ask: async () => "later" },
+  });
+  const error = await generate({
+    model: createScriptedModel([{ calls: [{ name: "change" }] }]),
+    engine,
+    prompt: "?",
+  }).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ name: "GenerateError", reason: "waiting", text: "", usage: undefined });
+  await engine.close();
+});
+
+test("an engine that was given stays open, and goes with no tools of its own beside it", async () => {
+  const engine = createEngine({ tools: [add], approval: "never" });
+  const ask = () =>
+    generate({
+      model: createScriptedModel([{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }, { text: "3" }]),
+      engine,
+      prompt: "?",
+    });
+  expect((await ask()).history).toHaveLength(4);
+  expect((await ask()).calls).toBe(1);
+  expect(() => stream({ model: createScriptedModel([]), engine, tools: [add], prompt: "?" })).toThrow("not both");
+  await engine.close();
+});
+
+test("a model that never comes to an end is stopped by a limit nobody had to set", async () => {
+  const steps = Array.from({ length: 60 }, (_, n) => ({ calls: [{ name: "add", input: { a: n, b: 1 } }] }));
+  const model = createScriptedModel(steps);
+  const error = await generate({ model, tools: [add], prompt: "?" }).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ reason: "limit", message: expect.stringContaining("50 requests") });
+  expect(model.requests).toHaveLength(50);
+});
+
+test("a hand-off takes no arguments, and one who was not offered it cannot make it", async () => {
+  const model = () =>
+    createScriptedModel([{ calls: [{ name: "hand_off_to_second", input: { why: "x" } }] }, { text: "still here" }]);
+  const second = createAgent({
+    name: "second",
+    description: "Second.",
+    model: createScriptedModel([{ text: "never" }]),
+  });
+  const asking = model();
+  const first = createAgent({ name: "first", description: "First.", model: asking, handOffs: [second] });
+  const { text, history } = await first.generate("go");
+  expect(text).toBe("still here");
+  expect(JSON.stringify(history)).toContain("why");
+  expect(history.some((item) => item.type === "result" && !item.ok)).toBe(true);
+  const alone = createAgent({ name: "alone", description: "Alone.", model: model() });
+  expect(JSON.stringify((await alone.generate("go")).history)).toContain("Unknown tool");
+});
+
+test("what cannot be an agent is refused when it is made", () => {
+  const model = createScriptedModel([]);
+  for (const name of ["1st", "two words", "", "a/b", "-x"])
+    expect(() => createAgent({ name, description: "x", model })).toThrow("beginning with a letter");
+  const handing = createAgent({
+    name: "a",
+    description: "x",
+    model,
+    handOffs: [createAgent({ name: "b", description: "x", model })],
+  });
+  expect(() => handing.asTool()).toThrow("hands over to others");
+  expect(() => createAgent({ name: "twice", description: "x", model, tools: [add, add] })).toThrow("add");
 });

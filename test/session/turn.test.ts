@@ -298,3 +298,55 @@ test("each request begins with the whole of the one before: a provider's cache g
   );
   for (const [index, prompt] of prompts.slice(1).entries()) expect(prompt.startsWith(prompts[index]!)).toBe(true);
 });
+
+test.each<[string, ScriptedStep, string]>([
+  ["refuses without a word", { end: { outcome: "ok", finish: "refusal" } }, "The model refused to answer."],
+  [
+    "is stopped by a filter",
+    { text: "half", end: { outcome: "ok", finish: "content_filter" } },
+    "The answer was stopped by the provider's filter.",
+  ],
+])("a model that %s ends the turn, and it is said", async (_what, step, detail) => {
+  const { play } = start([step, { text: "never" }]);
+  expect(last(await play("go"))).toMatchObject({ reason: "error", detail });
+});
+
+test.each<[string, ScriptedStep, boolean]>([
+  ["a stream that broke off with nothing", { end: { outcome: "truncated" } }, true],
+  ["a stream that broke off in the middle", { text: "half", end: { outcome: "truncated" } }, true],
+  [
+    "a connection lost in the middle",
+    { text: "half", end: { outcome: "error", error: { message: "x", type: "network" } } },
+    true,
+  ],
+  [
+    "an error of the model in the middle",
+    { text: "half", end: { outcome: "error", error: { message: "x", type: "server" } } },
+    false,
+  ],
+])("%s is asked for again, or not", async (_what, step, isAgain) => {
+  const { play, model, session } = start([step, { text: "whole" }]);
+  expect(last(await play("go"))).toMatchObject(isAgain ? { reason: "done", text: "whole" } : { reason: "error" });
+  expect(model.requests).toHaveLength(isAgain ? 2 : 1);
+  if (isAgain) expect(JSON.stringify(session.history)).not.toContain("half");
+});
+
+test("whoever leaves the loop early waits until the turn has come to rest, and can go on at once", async () => {
+  const { session, model } = start([{ calls: [{ name: "slow" }] }, { text: "on" }]);
+  for await (const event of session.send("go")) if (event.type === "call.permitted") break;
+  expect(session.history.at(-1)).toMatchObject({ type: "message", role: "user" });
+  expect(JSON.stringify(session.history)).toContain("interrupted");
+  for await (const event of session.send("again")) if (event.type === "turn.ended") expect(event.text).toBe("on");
+  expect(model.requests).toHaveLength(2);
+  await session.close();
+});
+
+test("a turn that runs takes no second one beside it", async () => {
+  const { session } = start([{ calls: [{ name: "slow" }] }]);
+  for await (const event of session.send("go")) {
+    if (event.type !== "call.permitted") continue;
+    await expect(session.send("beside")[Symbol.asyncIterator]().next()).rejects.toThrow("A turn is running already");
+    session.interrupt();
+  }
+  await session.close();
+});

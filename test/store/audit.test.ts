@@ -33,6 +33,13 @@ test("an untouched log verifies, and goes on in another process's hands", () => 
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
 });
 
+test("entries that are written together are a chain like those written one by one", () => {
+  createAudit({ path }).append({ call: "x" }, { call: "y" }, { call: "z" });
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 8 });
+  truncateSync(path, statSync(path).size - lines().at(-1)!.length - 1);
+  expect(verifyAudit(path)).toMatchObject({ ok: false, entries: 7, problem: { kind: "cut" } });
+});
+
 test.each([
   ["a changed entry", (all: string[]) => all.with(2, all[2]!.replace("allow", "alloW")), 3],
   ["a removed entry", (all: string[]) => all.toSpliced(1, 1), 2],
@@ -192,9 +199,12 @@ test("wherever the log is cut off, what is left verifies to there, and the next 
   );
 });
 
-test("a lock that a killed process left is taken over, and none is left behind", () => {
+test.each([
+  ["long ago", 1],
+  ["by a clock that was set back since", Date.now() / 1_000 + 3_600],
+])("a lock that a killed process left, %s, is taken over, and none is left behind", (_when, seconds) => {
   writeFileSync(`${path}.lock`, "");
-  utimesSync(`${path}.lock`, 1, 1);
+  utimesSync(`${path}.lock`, seconds, seconds);
   createAudit({ path }).append({ call: "later" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
   expect(existsSync(`${path}.lock`)).toBe(false);

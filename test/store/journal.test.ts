@@ -1,9 +1,18 @@
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatJournal, openJournal, readJournal } from "../../src/store/journal.ts";
+import { formatJournal, gatherRecords, openJournal, readJournal } from "../../src/store/journal.ts";
 
 const fresh = () => join(mkdtempSync(join(tmpdir(), "callgate-journal-")), "s.jsonl");
 const filled = (count: number) => {
@@ -150,3 +159,34 @@ test("only its owner reads a journal, and what it promised is on the disk when i
   expect(statSync(path).mode & 0o777).toBe(0o600);
   journal.close();
 });
+
+test("records that are gathered are written when asked, and otherwise before the event loop goes on", async () => {
+  const path = fresh();
+  const journal = gatherRecords(openJournal(path, () => 1));
+  const written = () => readJournal(path).records.length;
+  journal.append({ type: "a" });
+  journal.append({ type: "b" }, { type: "c" });
+  expect([journal.length, written()]).toEqual([3, 0]);
+  await journal.commit();
+  expect(written()).toBe(3);
+  journal.append({ type: "d" });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written()).toBe(4);
+  journal.append({ type: "e" });
+  journal.close();
+  expect(readJournal(path)).toMatchObject({ problems: [], records: { length: 5 } });
+});
+
+test.skipIf(!existsSync("/dev/full"))(
+  "a disk that is full while nobody waits is told to whoever writes next",
+  async () => {
+    const path = fresh();
+    symlinkSync("/dev/full", path);
+    const journal = gatherRecords(openJournal(path, () => 1));
+    journal.append({ type: "a" });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(() => journal.append({ type: "b" })).toThrow(/ENOSPC/);
+    journal.append({ type: "c" });
+    await expect(journal.commit()).rejects.toThrow(/ENOSPC/);
+  },
+);

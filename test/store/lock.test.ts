@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openJournal, readJournal } from "../../src/store/index.ts";
 import { lockFile } from "../../src/store/lock.ts";
+import { bundleStore, runBeside } from "./run.ts";
 
 const newPath = () => join(mkdtempSync(join(tmpdir(), "callgate-lock-")), "s.jsonl");
 
@@ -42,4 +43,62 @@ test.each(["", "rubbish", "0", "999999999"])("a lock that names nobody (%j) hold
   const unlock = lockFile(path);
   expect(readFileSync(`${path}.lock`, "utf8")).toContain(String(process.pid));
   unlock();
+});
+
+describe("several processes at once", () => {
+  /** Each goes through the same locks in the same order, and says which ones it got. */
+  const source = `
+    import { existsSync, writeFileSync } from "node:fs";
+    import { lockFile } from "./lock.mjs";
+    const [folder, count, me] = process.argv.slice(1);
+    writeFileSync(folder + "/here-" + me, "");
+    while (![0, 1, 2, 3].every((n) => existsSync(folder + "/here-" + n)));
+    for (let n = 0; n < Number(count); n++) {
+      try {
+        lockFile(folder + "/s" + n);
+        console.log(n);
+      } catch (error) {
+        if (!/in use by process \\d+$/.test(error.message)) throw error;
+      }
+    }
+    writeFileSync(folder + "/done-" + me, "");
+    while (![0, 1, 2, 3].every((n) => existsSync(folder + "/done-" + n)));`;
+  const race = async (folder: string, count: number) => {
+    const modules = await bundleStore();
+    const ran = await Promise.all([0, 1, 2, 3].map((me) => runBeside(modules, source, [folder, `${count}`, `${me}`])));
+    expect(ran.map(({ stderr }) => stderr)).toEqual(["", "", "", ""]);
+    return ran
+      .flatMap(({ lines }) => lines)
+      .map(Number)
+      .toSorted((a, b) => a - b);
+  };
+  const count = 150;
+  const everyOne = Array.from({ length: count }, (_, n) => n);
+
+  test("exactly one of them gets a lock that nobody had", async () => {
+    expect(await race(mkdtempSync(join(tmpdir(), "callgate-lock-")), count)).toEqual(everyOne);
+  });
+
+  test("exactly one of them takes over the lock of a process that is gone", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "callgate-lock-"));
+    for (const n of everyOne) writeFileSync(join(folder, `s${n}.lock`), n % 2 === 0 ? "999999999 1" : "");
+    expect(await race(folder, count)).toEqual(everyOne);
+    expect(readdirSync(folder).filter((name) => !/^s\d+\.lock$|^(here|done)-\d$/.test(name))).toEqual([]);
+  });
+});
+
+test("a journal that this process writes is not opened a second time, and closing it once is enough", () => {
+  const path = newPath();
+  const first = openJournal(path);
+  first.append({ type: "a" });
+  expect(() => openJournal(path)).toThrow(`in use by process ${process.pid}`);
+  first.append({ type: "b" });
+  first.close();
+  const second = openJournal(path);
+  first.close();
+  expect(() => openJournal(path)).toThrow("in use");
+  expect(() => first.append({ type: "c" })).toThrow("closed");
+  second.append({ type: "c" });
+  second.close();
+  expect(readJournal(path)).toMatchObject({ problems: [], records: [{ type: "a" }, { type: "b" }, { type: "c" }] });
 });

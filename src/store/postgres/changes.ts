@@ -6,7 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isObject, parseJson, type JsonObject } from "../../base/json.ts";
+import { isObject, parseJson } from "../../base/json.ts";
 import { joinLive } from "../live-events.ts";
 import { createListeners } from "../listeners.ts";
 import type { StoreChange } from "../session-store.ts";
@@ -187,7 +187,7 @@ function toParts(change: StoreChange, maxBytes: number): readonly string[] {
   if (middle === 0) return [];
   const half = (piece: string): StoreChange => ({
     ...change,
-    event: { ...change.event, [field]: piece } as JsonObject,
+    event: { ...change.event, [field]: piece },
   });
   return [text.slice(0, middle), text.slice(middle)].flatMap((piece) => toParts(half(piece), maxBytes));
 }

@@ -29,8 +29,11 @@ export interface Database extends Queries {
 
 /** Options of `Database.connect`. */
 export interface ConnectOptions {
+  /** The name that the database shows for this connection. */
   readonly name: string;
+  /** Called once when the connection has ended without our doing. */
   readonly onLost: (error?: Error) => void;
+  /** Called with what other processes notify (LISTEN and NOTIFY). */
   readonly onNotification?: (payload: string) => void;
 }
 

@@ -5,10 +5,11 @@ import type { Database } from "./database.ts";
 
 /** Options of `createPostgresPacks`. */
 export interface PostgresPacksOptions {
+  /** The database that all processes share. */
   readonly database: Database;
   /** Left out: everything goes into the database. */
   readonly blobs?: BlobStore;
-  /** Larger ones go into `blobs`. */
+  /** Pieces that are larger than this go into `blobs`. */
   readonly maxBytes?: number;
 }
 

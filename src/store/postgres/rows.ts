@@ -1,7 +1,7 @@
-/** Rows of the tables as the store's own values, and the two statements that are more than a lookup. */
+/** Rows of the tables as the store's own values, and what is found by its key. */
 import type { JsonObject } from "../../base/json.ts";
-import type { Mail, StoredSession, WaitingQuestion } from "../session-store.ts";
-import { nowMs } from "./schema.ts";
+import { checkRequest, type Mail, type StoredSession, type WaitingQuestion } from "../session-store.ts";
+import type { Queries } from "./schema.ts";
 
 export interface SessionRow {
   readonly id: string;
@@ -21,21 +21,6 @@ export interface SessionRow {
 export const sessionColumns =
   "id, tenant, title, status, model, cwd, settings, started_at, updated_at, questions, usage, takings";
 export const mailColumns = "id, kind, body, at";
-
-/** Moves the head, writes the records and marks the mail they took: all of it, or nothing if the head is elsewhere. */
-export const appendStatement = `
-  with moved as (
-    update callgate.session
-    set head = head + cardinality($3::text[]), takings = case when $5::boolean then 0 else takings end
-    where id = $1 and head = $2::int returning id, tenant, ${nowMs} as at
-  ), written as (
-    insert into callgate.journal (session, tenant, n, at, record)
-    select moved.id, moved.tenant, $2::int + place::int - 1, moved.at, text::json
-    from moved, unnest($3::text[]) with ordinality as given (text, place)
-  ), taken as (
-    update callgate.mail set taken = $2::int from moved where session = moved.id and mail.id = any ($4::bigint[])
-  )
-  select tenant, at from moved`;
 
 /** A waiting session accepts answers and a request to end. Messages wait until it is idle again. */
 export const unfinishedQuery = `
@@ -63,4 +48,37 @@ export function toSession({ started_at: startedAt, updated_at: updatedAt, usage,
     updatedAt: Number(updatedAt),
     ...(usage === null || usage === undefined ? {} : { usage }),
   };
+}
+
+/** The session that was made with the key. Throws KeyReused if it was made for another request. */
+export async function findCreated(
+  database: Queries,
+  tenant: string,
+  key: string,
+  request: string | undefined,
+): Promise<StoredSession | undefined> {
+  const { rows } = await database.query<SessionRow & { request: string | null }>(
+    `select ${sessionColumns}, request from callgate.session where tenant = $1 and key = $2`,
+    [tenant, key],
+  );
+  if (rows[0] === undefined) return undefined;
+  const { request: stored, ...row } = rows[0];
+  checkRequest(stored, request);
+  return toSession(row);
+}
+
+/** The mail that was sent with the key. Throws KeyReused if it was sent for another request. */
+export async function findPosted(
+  database: Queries,
+  id: string,
+  key: string,
+  request: string | undefined,
+): Promise<Mail | undefined> {
+  const { rows } = await database.query<MailRow & { request: string | null }>(
+    `select ${mailColumns}, request from callgate.mail where session = $1 and key = $2`,
+    [id, key],
+  );
+  if (rows[0] === undefined) return undefined;
+  checkRequest(rows[0].request, request);
+  return toMail(rows[0]);
 }

@@ -1,25 +1,19 @@
 /**
- * Sessions in PostgreSQL, for any number of processes. An append is one statement, and the record's
- * number is its fence.
+ * Sessions in PostgreSQL, for any number of processes. A record's number is its fence.
  */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../base/json.ts";
 import type { StoredRecord } from "../journal.ts";
-import {
-  checkRequest,
-  Fenced,
-  isProgress,
-  takenMail,
-  type SessionStore,
-  type StoredSession,
-} from "../session-store.ts";
+import { Fenced, type SessionStore, type StoredSession } from "../session-store.ts";
 import type { PackStore } from "../packs.ts";
+import { createAppend } from "./append.ts";
 import { createChanges, type Changes } from "./changes.ts";
 import type { Database } from "./database.ts";
 import { createHold, type Hold } from "./hold.ts";
 import {
-  appendStatement,
+  findCreated,
+  findPosted,
   mailColumns,
   sessionColumns,
   toMail,
@@ -32,11 +26,13 @@ import { nowMs } from "./schema.ts";
 
 /** Options of `createPostgresStore`. */
 export interface PostgresStoreOptions {
+  /** The database that all processes share. */
   readonly database: Database;
   /** A process that was silent for this long has lost its sessions to whoever takes them. */
   readonly frozenAfterMs?: number;
   /** What is removed with a session. */
   readonly packs?: PackStore;
+  /** Called with what went wrong in the background. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -88,6 +84,7 @@ function createStore(parts: Parts): SessionStore {
   const { database, hold, changes, worker, tenant: only } = parts;
   // Whoever runs sessions reads for itself; listeners of tenants share their reads.
   const share: ReturnType<typeof createSharing> = only === undefined ? (_what, read) => read() : createSharing();
+  const append = createAppend(database);
   const scoped = new Map<string, SessionStore>();
   const tenantOf = async (id: string): Promise<string> => {
     const { rows } = await database.query<{ tenant: string }>("select tenant from callgate.session where id = $1", [
@@ -95,6 +92,11 @@ function createStore(parts: Parts): SessionStore {
     ]);
     if (rows[0] === undefined) throw new Error(`there is no session ${id}`);
     return rows[0].tenant;
+  };
+  const isThere = async (id: string): Promise<boolean> =>
+    (await database.query("select from callgate.session where id = $1", [id])).rowCount === 1;
+  const checkTenant = (given: string) => {
+    if (only !== undefined && given !== only) throw new Error(`this store is confined to the tenant ${only}`);
   };
   return {
     async create({ id, tenant, title, model, cwd, settings }, key, request) {
@@ -107,13 +109,11 @@ function createStore(parts: Parts): SessionStore {
         changes.tell({ type: "session", id, tenant });
         return { session: toSession(made.rows[0]), isNew: true };
       }
-      const known = await database.query<SessionRow & { request: string | null }>(
-        `select ${sessionColumns}, request from callgate.session where tenant = $1 and key = $2`,
-        [tenant, key],
-      );
-      checkRequest(known.rows[0]!.request, request);
-      return { session: toSession(known.rows[0]!), isNew: false };
+      const known = key === undefined ? undefined : await findCreated(database, tenant, key, request);
+      if (known === undefined) throw new Error("a session was removed while it was made again");
+      return { session: known, isNew: false };
     },
+    created: (tenant, key, request) => findCreated(database, tenant, key, request),
     get: (id) =>
       share(`get ${id}`, async () => {
         const { rows } = await database.query<SessionRow>(
@@ -161,25 +161,9 @@ function createStore(parts: Parts): SessionStore {
       }),
     async append(id, at, records) {
       if (records.length === 0) return;
-      const head = at + records.length;
-      const written = await database
-        .query<{ tenant: string; at: string }>(appendStatement, [
-          id,
-          at,
-          records.map((record) => JSON.stringify(record)),
-          records.flatMap((record) => takenMail(record) ?? []),
-          records.some(isProgress),
-        ])
-        .catch((error: unknown) => {
-          if (isObjectWithCode(error, uniqueViolation)) throw new Fenced(id, at);
-          throw error;
-        });
-      const [row] = written.rows;
-      if (row === undefined) throw new Fenced(id, at);
-      const { tenant } = row;
-      const time = Number(row.at);
+      const { tenant, at: time } = await append(id, at, records);
       const told = records.map((record, place) => ({ ...record, n: at + place, at: time }));
-      changes.tell({ type: "records", id, tenant, head, records: told });
+      changes.tell({ type: "records", id, tenant, head: at + records.length, records: told });
     },
     async update(id, { title, status, model, cwd, questions, usage, takings }, at) {
       const { rows } = await database.query<{ tenant: string }>(
@@ -206,7 +190,7 @@ function createStore(parts: Parts): SessionStore {
       changes.tell({ type: "session", id, tenant: rows[0].tenant });
     },
     async post(id, { kind, body, key, request }, wake) {
-      const posted = await database.transaction(async (transaction) => {
+      const sent = await database.transaction(async (transaction) => {
         const made = await transaction.query<MailRow & { tenant: string }>(
           `insert into callgate.mail (session, tenant, kind, key, body, request)
            select id, tenant, $2, $3, $4, $5 from callgate.session where id = $1
@@ -217,18 +201,16 @@ function createStore(parts: Parts): SessionStore {
           const found = await transaction.unconfined(async (connection) => wake?.(connection));
           return { mail: toMail(made.rows[0]), isNew: true, tenant: made.rows[0].tenant, found };
         }
-        const known = await transaction.query<MailRow & { tenant: string; request: string | null }>(
-          `select ${mailColumns}, tenant, request from callgate.mail where session = $1 and key = $2`,
-          [id, key ?? null],
-        );
-        if (known.rows[0] === undefined) throw new Error(`there is no session ${id}`);
-        checkRequest(known.rows[0].request, request);
-        return { mail: toMail(known.rows[0]), isNew: false, tenant: known.rows[0].tenant, found: undefined };
+        const known = key === undefined ? undefined : await findPosted(transaction, id, key, request);
+        if (known === undefined) throw new Error(`there is no session ${id}`);
+        return { mail: known, isNew: false, tenant: undefined, found: undefined };
       });
-      const { tenant, found, ...result } = posted;
-      if (result.isNew) changes.tell({ type: "mail", id, tenant, ...(found === undefined ? {} : { worker: found }) });
+      const { tenant, found, ...result } = sent;
+      if (tenant !== undefined)
+        changes.tell({ type: "mail", id, tenant, ...(found === undefined ? {} : { worker: found }) });
       return result;
     },
+    posted: (id, key, request) => findPosted(database, id, key, request),
     async mail(id) {
       const { rows } = await database.query<MailRow>(
         `select ${mailColumns} from callgate.mail where session = $1 and taken is null order by id`,
@@ -241,27 +223,27 @@ function createStore(parts: Parts): SessionStore {
       return rows;
     },
     async take(id) {
+      // Locks know no tenants.
+      if (only !== undefined && !(await isThere(id))) return undefined;
       if (!(await hold.take(id))) return undefined;
       return () => hold.release(id);
     },
-    publish: (id, tenant, event) => changes.tell({ type: "live", id, tenant, event }),
+    publish(id, tenant, event) {
+      checkTenant(tenant);
+      changes.tell({ type: "live", id, tenant, event });
+    },
     watch: (listener, id) =>
       changes.watch((change) => {
         if (only === undefined || change.tenant === only) listener(change);
       }, id),
     forTenant(tenant) {
+      checkTenant(tenant);
       const known = scoped.get(tenant) ?? createStore({ ...parts, tenant, database: database.as(tenant) });
       scoped.set(tenant, known);
       return known;
     },
     close: async () => undefined, // the whole store's business
   };
-}
-
-const uniqueViolation = "23505";
-
-function isObjectWithCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }
 
 /**
