@@ -1,16 +1,20 @@
 /**
- * From a question to a person's answer. The answer is bound to the exact call it was given for, and is
- * remembered for as long as the person said.
+ * From a question to a person's answer. The answer is bound to the exact call it was given for by a hash,
+ * and is remembered for as long as the person said by the keys of what was agreed to.
  */
-import { checkOptions, optionsShape } from "../base/shape.ts";
+import { createHash } from "node:crypto";
 import { CallError } from "../base/error.ts";
+import { stableStringify } from "../base/json.ts";
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Grant } from "../spec/access.ts";
 import { Refusal, Waiting, type Checked, type Ruling } from "../spec/call.ts";
-import type { ApprovalAnswer, ApprovalRequest, Rehearse } from "../spec/stages.ts";
-import { callHash, memoryKeys } from "./approval.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver, Rehearse } from "../spec/stages.ts";
 import { rememberPaths } from "./command/look.ts";
+import { understand } from "./command/understand.ts";
+import { contentOf, filesOf } from "./command-files.ts";
 import { toBaseGrant } from "./grant.ts";
-import { isSecretName } from "./paths.ts";
+import { isSecretName, statOf } from "./paths.ts";
+import type { Policy } from "./policy.ts";
 import type { GateState } from "./state.ts";
 import { describeRule, type Suggestion } from "./suggest.ts";
 
@@ -26,18 +30,18 @@ export interface Question {
 }
 
 /** Who agreed and why, or the refusal if the call ends here. */
-export type Settled =
-  | { readonly ruling: Ruling; /** Of what the person said yes to. */ readonly hash?: string }
+export type Approval =
+  | { readonly ruling: Ruling; /** The hash of what the person said yes to. */ readonly hash?: string }
   | { readonly refusal: Refusal };
 
 const maxMessage = 4_000;
 
-export async function settle(
+export async function seekApproval(
   state: GateState,
   checked: Checked,
   question: Question,
   signal: AbortSignal,
-): Promise<Settled> {
+): Promise<Approval> {
   const rule = (by: Ruling["by"], decision: Ruling["decision"], reason: string): Ruling => ({
     decision,
     reason,
@@ -52,12 +56,14 @@ export async function settle(
   if (question.approved === hash)
     return { ruling: rule("person", "allow", `approved before it was run; asked because: ${question.reason}`) };
   const answer = await ask(state, checked, question, hash, signal);
-  if (answer === undefined) return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
-  // This answer is offered only if a run was held.
-  if (answer.answer === "direct") return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
+  // The answer 'direct' is only offered after a held run, so here it is not an answer.
+  if (answer === undefined || answer.answer === "direct")
+    return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
   if (answer.answer === "no" || answer.answer === "stop") {
-    const said = answer.message === undefined ? "" : `: ${answer.message.slice(0, maxMessage)}`;
-    return { refusal: rejection(rule("person", "deny", `the person said ${answer.answer}${said}`), answer) };
+    const said = (answer.message ?? "") === "" ? "" : `: ${answer.message?.slice(0, maxMessage)}`;
+    return {
+      refusal: rejection(rule("person", "deny", `the person said ${answer.answer}${said}`), answer.answer, said),
+    };
   }
   // The yes is bound to what was shown: if a link was swapped while the person was reading, the yes is void.
   if (callHash(checked, question.grant, state.policy) !== hash) return { refusal: changed(question) };
@@ -88,14 +94,10 @@ function nobody(ruling: Ruling, hash: string): Refusal {
   });
 }
 
-function rejection(
-  ruling: Ruling,
-  { answer, message }: { readonly answer: "no" | "stop"; readonly message?: string },
-): Refusal {
-  const said = message === undefined || message === "" ? "." : `: ${message.slice(0, maxMessage)}`;
+function rejection(ruling: Ruling, answer: "no" | "stop", said: string): Refusal {
   return answer === "stop"
-    ? new Refusal(ruling, "rejected", `The user stopped the turn${said}`, { data: { stopTurn: true } })
-    : new Refusal(ruling, "rejected", `The user said no${said}`, {
+    ? new Refusal(ruling, "rejected", `The user stopped the turn${said || "."}`, { data: { stopTurn: true } })
+    : new Refusal(ruling, "rejected", `The user said no${said || "."}`, {
         hint: "Do not try the same again; ask what to do instead.",
       });
 }
@@ -182,4 +184,117 @@ async function remember(
   }
   for (const key of keys) state.memory.add(key);
   emit?.({ type: "approval.remembered", id, keys });
+}
+
+/** The same hash for equal values, whatever the order of their keys. */
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(stableStringify(value)).digest("hex");
+}
+
+/**
+ * Covers the call, the grant, and what the call touches with every link followed now. If any of it
+ * changes, the yes is void. A file to be changed counts with its content, because its diff was shown;
+ * so does every file of the workspace that a command names or runs. `content: false` leaves contents
+ * out, for a call that nobody was asked about: there is no yes that they could make void.
+ */
+export function callHash(
+  checked: Checked,
+  grant: Grant,
+  policy: Policy,
+  { content = true }: { readonly content?: boolean } = {},
+): string {
+  const { access, input, tool } = checked;
+  const { read = [], write = [], commands = [] } = access;
+  const places = [...read, ...commands.map(({ cwd = "." }) => cwd)];
+  const leads = [
+    ...places.map((path) => identify(path, policy, false)),
+    ...write.map((path) => identify(path, policy, content)),
+  ];
+  const files = content && commands.length > 0 ? filesOf(commands, policy) : [];
+  return hashOf([tool.name, input, access, leads, grant, files]);
+}
+
+/**
+ * Where a path leads and what kind of thing is there; with `content`, also what it holds. Nothing in
+ * it depends on the machine, so that a yes given to one process is valid in another that sees the same
+ * files.
+ */
+function identify(path: string, policy: Policy, content: boolean): readonly (string | number)[] {
+  const real = policy.real(path, policy.workspace) ?? "";
+  const stats = statOf(real);
+  if (stats === undefined) return [real];
+  if (content && stats.isFile()) return [real, contentOf(real, stats)];
+  return [real, stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other"];
+}
+
+/**
+ * One key for each thing that was agreed to, so that a later call that needs fewer of them passes too.
+ * A command that is understood counts by its words, so blanks and quoting do not matter. An MCP tool
+ * counts with its definition, so that a changed tool asks again.
+ */
+export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): readonly string[] {
+  const { access, tool } = checked;
+  // For a command, the folders it may write count. A file to be written is a key by itself.
+  const roots = access.commands === undefined ? [] : [...grant.write].toSorted();
+  const commands = (access.commands ?? []).map((command) => {
+    const understood = understand(command, policy);
+    const plain = command.typed === undefined && understood.doubts.length === 0 && understood.unclear.length === 0;
+    const canonical = plain
+      ? {
+          argv: understood.steps.map((step) => [step.argv, step.found.env, step.found.cwds]),
+          redirects: understood.redirects,
+        }
+      : { text: command.shell ?? command.argv ?? "", typed: command.typed };
+    return {
+      command: canonical,
+      // A script that has changed since is a different script.
+      files: filesOf([command], policy),
+      cwd: command.cwd ?? policy.workspace,
+      dialect: command.dialect ?? "bash",
+      escalation: access.escalation !== undefined,
+    };
+  });
+  const paths = (use: "read" | "write") =>
+    (access[use] ?? []).map((path) => ({ [use]: policy.real(path, policy.workspace) ?? path }));
+  const hosts = (access.network ?? []).map((host) => ({ host }));
+  const things = [...commands, ...paths("read"), ...paths("write"), ...hosts];
+  const own =
+    things.length === 0
+      ? [
+          {
+            tool: tool.name,
+            servers: access.servers,
+            definition: hashOf({
+              input: toPlain(tool.input),
+              description: typeof tool.description === "string" ? tool.description : "",
+            }),
+          },
+        ]
+      : [...things, ...(access.servers ?? []).map((server) => ({ server }))];
+  return own.map((thing) =>
+    hashOf({
+      thing,
+      grant: { ...grant, write: roots },
+      tool: things.length === 0 ? tool.name : undefined,
+    }),
+  );
+}
+
+function toPlain(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value ?? null));
+  } catch {
+    // A schema object that cannot be written as JSON is told apart only by its tool's name.
+    return null;
+  }
+}
+
+/** An approver that is a function: it is given the question, and returns the answer. */
+export function createCallbackApprover(
+  ask: (
+    request: ApprovalRequest,
+    signal: AbortSignal,
+  ) => ApprovalAnswer | undefined | Promise<ApprovalAnswer | undefined>,
+): Approver {
+  return { ask: async (request, signal) => ask(request, signal) };
 }

@@ -41,7 +41,7 @@ export function matchEffects(list: readonly Effect[], condition: EffectCondition
   return true;
 }
 
-/** A new folder that leads to what a pattern names: `dist` for `dist/**`. */
+/** True for a new folder on the way to what a pattern names: `dist` for `dist/**`. */
 function isWay({ type, kind, path }: Effect, patterns: readonly string[]): boolean {
   return type === "folder" && kind === "added" && patterns.some((pattern) => pattern.startsWith(`${path}/`));
 }
@@ -123,6 +123,8 @@ export function suggestEffectRule(list: readonly Effect[], scene: EffectScene): 
   const isFolder = (top: string) => folders.has(top) || paths.some((path) => path.startsWith(`${top}/`));
   if (tops.size > 3 || tops.has("") || tops.has(".") || tops.has(".git") || ![...tops].every(isFolder))
     return undefined;
+  // In a rule `*` stands for anything, and not for a folder of this name.
+  if ([...tops].some((top) => top.includes("*"))) return undefined;
   return { effects: { only: [...tops].toSorted().map((top) => `${top}/**`) }, decision: "allow" };
 }
 

@@ -9,9 +9,7 @@ import { defined, stableStringify } from "../base/json.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import { Refusal, Waiting, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
 import type { Asking, Decided, Gate, Rehearse, Rewritten } from "../spec/stages.ts";
-import { changed, remembered, settle, toRequest, type Question } from "./agree.ts";
-import { callHash, memoryKeys } from "./approval.ts";
-import { createMemory } from "./memory.ts";
+import { callHash, changed, memoryKeys, remembered, seekApproval, toRequest, type Question } from "./agree.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
 import { heldGrant, heldUnasked, judgeEffects, undoableGrant } from "./held.ts";
 import { runAfter, runBefore } from "./hooks.ts";
@@ -24,7 +22,7 @@ import type { GateState } from "./state.ts";
 import { byHook, denial, toHeldRuling, toRuling, wasAsked } from "./ruling.ts";
 import { suggestRule } from "./suggest.ts";
 
-export type { GateOptions, GateRecord, PolicyOptions } from "./options.ts";
+export type { GateOptions, GateRecord, Memory, PolicyOptions } from "./options.ts";
 export { createPolicy } from "./options.ts";
 
 /** A gate without an engine: it decides, asks and remembers, and runs nothing. */
@@ -35,7 +33,7 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
   const state: GateState = {
     options,
     book,
-    memory: options.memory ?? createMemory(),
+    memory: options.memory ?? new Set<string>(),
     get policy() {
       if (current.rules !== book.rules) current = { ...current, rules: book.rules };
       return current;
@@ -172,7 +170,7 @@ async function after(state: GateState, ended: Ended, signal: AbortSignal): Promi
   return { ...rest, content: told.content, ...defined({ structured: told.structured }) };
 }
 
-/** The call ran. Its output stays in the journal, and does not reach the model. */
+/** The call ran, but its output stays in the journal and does not reach the model. */
 function withhold(ended: Ended, why: string): Ended {
   const { structured: _structured, exitCode: _exitCode, ...rest } = withoutFile(ended);
   return {
@@ -196,11 +194,11 @@ function watcherFailed({ options }: GateState, id: string): (what: string) => vo
 }
 
 async function agree(state: GateState, checked: Checked, question: Question, signal: AbortSignal): Promise<Permitted> {
-  const settled = await settle(state, checked, question, signal);
-  if ("refusal" in settled) return refuse(state, checked, settled.refusal);
-  const permitted = await permit(state, checked, question.grant, settled.ruling);
+  const approval = await seekApproval(state, checked, question, signal);
+  if ("refusal" in approval) return refuse(state, checked, approval.refusal);
+  const permitted = await permit(state, checked, question.grant, approval.ruling);
   // Looked at once more after the last wait, so that what runs is what was agreed to.
-  return settled.hash === undefined || callHash(checked, question.grant, state.policy) === settled.hash
+  return approval.hash === undefined || callHash(checked, question.grant, state.policy) === approval.hash
     ? permitted
     : refuse(state, checked, changed(question));
 }

@@ -25,7 +25,7 @@ export function readIndex(data: Buffer): ReadonlySet<string> {
   const version = data.readUInt32BE(4);
   const count = data.readUInt32BE(8);
   let at = 12;
-  let last = "";
+  let last: Buffer = Buffer.alloc(0);
   for (let entry = 0; entry < count; entry++) {
     const flags = data.readUInt16BE(at + 60);
     let name = at + 62 + (version >= 3 && (flags & 0x4000) !== 0 ? 2 : 0);
@@ -35,14 +35,14 @@ export function readIndex(data: Buffer): ReadonlySet<string> {
       let cut = data[name]! & 0x7f;
       while (data[name++]! & 0x80) cut = ((cut + 1) << 7) | (data[name]! & 0x7f);
       const end = data.indexOf(0, name);
-      last = last.slice(0, last.length - cut) + data.toString("utf8", name, end);
+      last = Buffer.concat([last.subarray(0, last.length - cut), data.subarray(name, end)]);
       at = end + 1;
     } else {
       const end = data.indexOf(0, name);
-      last = data.toString("utf8", name, end);
+      last = data.subarray(name, end);
       at += (end - at + 8) & ~7;
     }
-    names.add(last);
+    names.add(last.toString("utf8"));
   }
   return names;
 }

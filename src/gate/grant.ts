@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
 import { toDeniedProgram } from "./command/prefix.ts";
 import type { Policy } from "./policy.ts";
-import { findProtected, isInside, isInsideAny, nearestFolder } from "./paths.ts";
+import { findProtected, isInside, isInsideAny, nearestFolder, statOf } from "./paths.ts";
 import { matchPath, type RuleSet } from "./rules.ts";
 
 /** What a command gets when nothing special is said. */
@@ -19,7 +19,7 @@ export function toBaseGrant(policy: Policy): Grant {
     confined: policy.confines,
     write: sandbox === "read-only" ? [] : [...policy.writable, ...ruleRoots(policy)],
     protect: policy.protect,
-    mask: [...policy.mask, ...ruleMasks(policy)],
+    mask: allMasks(policy),
     network: policy.network,
     ...deniedPrograms(policy),
   };
@@ -31,13 +31,21 @@ function openGrant(policy: Policy): Grant {
     confined: false,
     write: ["/"],
     protect: [],
-    mask: [...policy.mask, ...ruleMasks(policy)],
+    mask: allMasks(policy),
     network: "on",
     ...deniedPrograms(policy),
   };
 }
 
-/** Programs that no command may start. Reading a line may miss a program, but the sandbox sees it start. */
+function allMasks(policy: Policy): readonly string[] {
+  const more = ruleMasks(policy);
+  return more.length === 0 ? policy.mask : [...policy.mask, ...more];
+}
+
+/**
+ * Programs that no command may start. The gate may not recognise every program in a line, but the sandbox sees each
+ * one start.
+ */
 function deniedPrograms({ rules, workspace }: Policy): Pick<Grant, "denied"> {
   const { denials } = rules;
   return denials.length === 0 ? {} : { denied: denials.map((rule) => toDeniedProgram(rule, workspace)) };
@@ -72,7 +80,9 @@ export function toGrant(access: Access, policy: Policy, agreed: boolean): Grant 
     ...(runs
       ? openWrites(writes, base, policy)
       : { write: writes.length === 0 ? [] : [...new Set(writes.map(openable))] }),
-    mask: reads.length === 0 ? base.mask : base.mask.filter((mask) => !reads.some((path) => isInside(path, mask))),
+    mask: reads.some((path) => isInsideAny(path, base.mask))
+      ? base.mask.filter((mask) => !reads.some((path) => isInside(path, mask)))
+      : base.mask,
     network: runs
       ? joinNetwork(base.network, access.network ?? [])
       : (access.network ?? []).length > 0
@@ -95,6 +105,7 @@ function openWrites(writes: readonly string[], base: Grant, policy: Policy): Pic
 
 /** The path itself, or the first folder on the way to it that has to be created. */
 function openable(path: string): string {
+  if (statOf(path) !== undefined) return path;
   const folder = nearestFolder(path);
   const next = path.slice(folder.length).split("/").find(Boolean) ?? "";
   return next === "" ? path : join(folder, next);
@@ -105,7 +116,7 @@ function joinNetwork(base: NetworkGrant, hosts: readonly string[]): NetworkGrant
   return [...new Set([...(base === "off" ? [] : base), ...hosts])];
 }
 
-/** A command that ran out of time gets this many times as much, if somebody agrees. */
+/** If a command ran out of time and somebody agrees, it gets this many times as much. */
 const morePatience = 10;
 
 /** The smallest widening that lets the refused access through. */

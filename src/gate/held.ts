@@ -1,9 +1,8 @@
 /**
- * Held runs. A command that would need a question runs with its writes held back instead. What it did
- * is then judged here: by rules, by what was agreed to earlier, or by a person. If nobody answers, it
- * is dropped.
+ * Held runs: a command that would need a question runs at once, but its writes are held back. What it did is then
+ * judged here, by rules, by what was agreed to earlier, or by a person. If nobody answers, its writes are dropped.
  */
-import { checkAnswer } from "./agree.ts";
+import { callHash, checkAnswer, memoryKeys } from "./agree.ts";
 import { createHash } from "node:crypto";
 import { stableStringify } from "../base/json.ts";
 import { CallError } from "../base/error.ts";
@@ -11,7 +10,6 @@ import type { Grant } from "../spec/access.ts";
 import type { Checked, Ran, Ruling } from "../spec/call.ts";
 import type { Choice, Effect, Effects } from "../spec/effects.ts";
 import type { ApprovalAnswer, ApprovalRequest, Judgement } from "../spec/stages.ts";
-import { callHash, memoryKeys } from "./approval.ts";
 import { decideEffects, suggestEffectRule, type EffectScene } from "./effect-rules.ts";
 import { needsNetwork as reachesOthers, talksToNetwork } from "./command/danger.ts";
 import { understand } from "./command/understand.ts";
@@ -153,7 +151,7 @@ async function decide(state: GateState, ran: Ran, effects: Effects, signal: Abor
   const isUndoable = ran.grant.writes === "undoable";
   const again = effects.direct === undefined ? undefined : directGrant(state, ran);
   if (isUndoable && again !== undefined && again.network === "off") {
-    // It needed no question, and failed only because it was to be undoable. What it writes is all that it does.
+    // The command needed no question. It failed only because its writes were held back so that it could be undone.
     const ruling = rule("policy", "allow", `run again directly, because ${effects.direct}; it cannot be taken back`);
     return { choice: "none", ruling, direct: { grant: again, ruling } };
   }
@@ -255,7 +253,7 @@ async function ask(
   };
   emit?.({ type: "approval.asked", id: ran.id, request });
   const given = checkAnswer(await approver.ask(request, signal));
-  const answer = given === "later" ? undefined : given; // it has run, so it cannot wait
+  const answer = given === "later" ? undefined : given; // the run is over, so the call cannot wait for a later answer
   emit?.({ type: "approval.answered", id: ran.id, answer });
   if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
   return answer;

@@ -176,12 +176,19 @@ export const hookShape: Shape = {
 
 /** Options of `createCommandHook`. */
 export interface CommandHookOptions {
+  /** The program and its arguments. */
   readonly argv: readonly string[];
+  /** Before the call runs, or after it has ended. */
   readonly when: "before" | "after";
+  /** The tools it applies to; `*` as in rules. Left out: all. */
   readonly tool?: string;
+  /** Its name in reasons and records. Left out: the program's. */
   readonly name?: string;
+  /** How long it may take. Left out: a minute. */
   readonly timeoutMs?: number;
+  /** It only watches. Neither its answer nor its failure changes anything. */
   readonly watches?: boolean;
+  /** The folder it runs in. Left out: the current one. */
   readonly cwd?: string;
 }
 

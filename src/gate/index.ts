@@ -1,19 +1,15 @@
 /** Entry of `callgate/gate`: decisions, rules, approvals, hooks and trust, each usable without an engine. */
-export { createCallbackApprover } from "./approval.ts";
+export { createCallbackApprover } from "./agree.ts";
 export { createJsonLinesApprover } from "./json-lines-approver.ts";
-export { createMemory } from "./memory.ts";
-export type { Memory } from "./memory.ts";
 export { createGate, createPolicy } from "./gate.ts";
-export type { GateOptions, GateRecord, PolicyOptions } from "./gate.ts";
+export type { GateOptions, GateRecord, Memory, PolicyOptions } from "./gate.ts";
 export { createCommandHook } from "./hooks.ts";
 export type { AfterAnswer, BeforeAnswer, Hook, HookCall, HookResult } from "./hooks.ts";
-export { toSettings } from "./modes.ts";
 export type { Decision, Risk } from "./modes.ts";
 export type { RunLater, RunLaterKind } from "./run-later.ts";
 export { decideAccess, decideCommand } from "./policy.ts";
 export type { CallToDecide, CommandVerdict, Policy, Verdict } from "./policy.ts";
-export { appendRule, failedExamples, loadRules, parseRules, RulesError } from "./rules-file.ts";
-export { compileRules } from "./rules.ts";
+export { appendRule, loadRules, parseRules, RulesError } from "./rules-file.ts";
 export type { Rule, RuleSet } from "./rules.ts";
 export { toVisible } from "./show.ts";
 export { suggestRule } from "./suggest.ts";
@@ -26,7 +22,7 @@ export type { ApprovalMode, Asking, Confinement, Gate, PolicySettings, Recorder 
 /** Types that the signatures above mention. */
 export type { Surroundings } from "./command/look.ts";
 export type { CommandHookOptions } from "./hooks.ts";
-export type { ExampleFailure, ParseOptions } from "./rules-file.ts";
+export type { ParseOptions } from "./rules-file.ts";
 export type { CommandRule, Prefix, RuleBook } from "./rules.ts";
 export type { Suggestion } from "./suggest.ts";
 export type { Emit, Judgement, Rehearse, Rewritten } from "../spec/stages.ts";

@@ -1,4 +1,4 @@
-/** An approver for programs. */
+/** An approver for programs that talk to us over streams. */
 import type { Readable, Writable } from "node:stream";
 import { isObject } from "../base/json.ts";
 import { readLines } from "../base/lines.ts";
@@ -10,20 +10,18 @@ import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
  * the input has ended, nobody can answer.
  */
 export function createJsonLinesApprover(input: Readable, output: Writable): Approver {
-  const waiting = new Map<string, (answer: ApprovalAnswer | undefined) => void>();
+  // Two conversations may ask the same, and then have the same hash: each question waits for an answer of its own.
+  const waiting = new Set<{ readonly hash: string; answer(answer: ApprovalAnswer | undefined): void }>();
   let ended = false;
   const listen = async () => {
     for await (const line of readLines(input)) {
       const parsed = toAnswer(line);
-      if (parsed === undefined) continue;
-      waiting.get(parsed.hash)?.(parsed.answer);
-      waiting.delete(parsed.hash);
+      if (parsed !== undefined) [...waiting].find(({ hash }) => hash === parsed.hash)?.answer(parsed.answer);
     }
   };
   const close = () => {
     ended = true;
-    for (const answer of waiting.values()) answer(undefined);
-    waiting.clear();
+    for (const question of waiting) question.answer(undefined);
   };
   // An input that breaks off is treated like one that ended.
   void listen().then(close, close);
@@ -31,8 +29,17 @@ export function createJsonLinesApprover(input: Readable, output: Writable): Appr
     ask: (request, signal) =>
       new Promise((resolve) => {
         if (ended || signal.aborted) return resolve(undefined);
-        waiting.set(request.hash, resolve);
-        signal.addEventListener("abort", () => resolve(undefined), { once: true });
+        const stop = () => question.answer(undefined);
+        const question = {
+          hash: request.hash,
+          answer(answer: ApprovalAnswer | undefined) {
+            waiting.delete(question);
+            signal.removeEventListener("abort", stop);
+            resolve(answer);
+          },
+        };
+        waiting.add(question);
+        signal.addEventListener("abort", stop, { once: true });
         output.write(`${JSON.stringify({ type: "approval.asked", ...request })}\n`);
       }),
   };

@@ -49,11 +49,13 @@ export const sandboxNames = Object.keys(sandboxes) as readonly SandboxName[];
 
 /** A policy as people write it. Wherever a policy is given, every name of a mode is accepted. */
 export interface PolicyNames {
+  /** What happens to calls that no rule decides. */
   readonly approval?: ApprovalName;
+  /** What commands may write. */
   readonly sandbox?: SandboxName;
 }
 
-/** Converts names to settings. Throws a TypeError for an unknown word. `auto` has no sandbox unless one is named. */
+/** The names of an approval mode and a sandbox as settings. Throws a TypeError for an unknown word. `auto` has no sandbox unless one is named. */
 export function toSettings(approval: ApprovalName = "on-request", sandbox?: SandboxName): PolicySettings {
   const problem =
     checkShape(approval, { oneOf: approvalNames }, ["approval"]) ??
@@ -68,7 +70,7 @@ export function asksNobody(approval: ApprovalMode): boolean {
   return approval === "never" || approval === "auto" || approval === "disabled";
 }
 
-/** `confines` means that something will hold the call inside its grant. */
+/** `confines` says whether a sandbox will hold the call inside its grant. */
 export function byMode(risk: Risk, settings: PolicySettings, confines: boolean): Decision {
   const { approval, sandbox } = settings;
   if (approval === "disabled") return "deny";

@@ -5,7 +5,6 @@ import type { Ruling } from "../spec/call.ts";
 import type { Approver, Confinement, Emit } from "../spec/stages.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
 import { hookShape, type Hook } from "./hooks.ts";
-import type { Memory } from "./memory.ts";
 import { approvalNames, sandboxNames, toSettings, type PolicyNames } from "./modes.ts";
 import { defaultMask, resolveReal } from "./paths.ts";
 import type { Policy } from "./policy.ts";
@@ -16,7 +15,9 @@ import { runLater } from "./run-later.ts";
 export interface PolicyOptions {
   /** Every name of a mode is accepted. Left out: `on-request` and `workspace-write`. */
   readonly settings?: PolicyNames;
+  /** The folder that calls work in. */
   readonly workspace: string;
+  /** Further folders that may be written as the workspace may. */
   readonly extraWritableRoots?: readonly string[];
   /** Folders outside the workspace that may be read without a question (kept outputs, skills). */
   readonly readableRoots?: readonly string[];
@@ -24,21 +25,32 @@ export interface PolicyOptions {
   readonly protect?: readonly string[];
   /** Names that are asked about when a file tool writes them. Left out: `runLater.asked`. */
   readonly asked?: readonly string[];
+  /** Files and folders that no call may read. Left out: the usual places of keys and credentials. */
   readonly mask?: readonly string[];
+  /** What commands may reach: nothing, everything, or these hosts. */
   readonly network?: NetworkGrant;
+  /** Rules that decide before the modes do; the strictest one that matches counts. */
   readonly rules?: readonly Rule[];
   /**
    * What holds commands inside their grant on this machine. A function is called once, when the first
    * command comes.
    */
   readonly confinement: Confinement | (() => Promise<Confinement>);
+  /** The user's home folder. Left out: this process's. */
   readonly home?: string;
+}
+
+/** What people have said yes to in one conversation, as keys of questions. A `Set` of strings is one. */
+export interface Memory {
+  has(key: string): boolean;
+  add(key: string): unknown;
 }
 
 /** Options of `createGate`: those of the policy, and who is asked. */
 export interface GateOptions extends PolicyOptions {
   /** Left out: nobody can be asked, and a call that needs an answer ends as `needs_approval`. */
   readonly approver?: Approver;
+  /** Functions or programs that see each call before and after it runs, in this order. */
   readonly hooks?: readonly Hook[];
   /**
    * `asked`: a command that would need a question runs with its writes held back, and the question is
@@ -49,7 +61,9 @@ export interface GateOptions extends PolicyOptions {
   readonly undo?: "files" | "all";
   /** Why the writes of a command cannot be held on this machine. Undefined if they can. */
   readonly whyNotHeld?: (grant: Grant, cwd: string) => Promise<string | undefined>;
+  /** Called with the events of a decision: questions, answers, log lines. */
   readonly emit?: Emit;
+  /** What was agreed to earlier, and where a yes for the session is remembered. Left out: an empty `Set`. */
   readonly memory?: Memory;
   /** Rules shared with other gates. Left out: `rules` and what a person adds, for this gate alone. */
   readonly book?: RuleBook;
@@ -99,7 +113,7 @@ const gateFields = {
   undo: { oneOf: ["files", "all"] },
   whyNotHeld: "function",
   emit: "function",
-  memory: { methods: ["has", "add"], words: "a memory, as createMemory makes it" },
+  memory: { methods: ["has", "add"], words: "what was agreed to: a Set of strings, or an object with 'has' and 'add'" },
   book: { methods: ["add"], words: "a book of rules that several gates share" },
   always: { fields: { file: "string", save: "function" }, required: ["file", "save"] },
   record: "function",

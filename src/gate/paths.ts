@@ -7,9 +7,9 @@ const maxPathLength = 4_096;
 const maxLinks = 40;
 
 /** The absolute path with every link followed, even if part of it does not exist yet. Undefined if nobody can say. */
-export function resolveReal(path: string, base: string): string | undefined {
+export function resolveReal(path: string, base: string, seen: Map<string, string> = new Map()): string | undefined {
   if (path.length > maxPathLength || path.includes("\0")) return undefined;
-  return follow(joinRaw(base, path), 0);
+  return follow(joinRaw(base, path), 0, seen);
 }
 
 /** Joins without shortening, as `path.join` would: for `link/..` the kernel follows the link first. */
@@ -17,17 +17,27 @@ function joinRaw(base: string, path: string): string {
   return isAbsolute(path) ? path : `${base}/${path}`;
 }
 
-function follow(path: string, links: number): string | undefined {
+function follow(path: string, links: number, seen: Map<string, string>): string | undefined {
   if (links > maxLinks || path.length > 2 * maxPathLength) return undefined;
   try {
     // Asked first, because an error is expensive and most masked places do not exist.
-    if (lstatSync(path, { throwIfNoEntry: false })) return realpathSync.native(path);
-    // A name that does not exist is no link, so it lies where its folder lies.
+    const stats = lstatSync(path, { throwIfNoEntry: false });
     const slash = path.lastIndexOf("/");
     const name = path.slice(slash + 1);
-    if (name !== "" && name !== "." && name !== "..") {
-      const folder = slash === 0 ? "/" : follow(path.slice(0, slash), links);
-      return folder === undefined ? undefined : join(folder, name);
+    const isName = name !== "" && name !== "." && name !== "..";
+    if (stats !== undefined) {
+      // On Linux, a name that is not a link lies in the real place of its folder, and many files of one call share
+      // that folder. On other systems the file system decides whether two spellings of a name are the same, so it is
+      // asked.
+      if (!isName || stats.isSymbolicLink() || process.platform !== "linux") return realpathSync.native(path);
+      return join(realFolder(path.slice(0, slash) || "/", seen), name);
+    }
+    if (isName) {
+      const folder = slash === 0 ? "/" : follow(path.slice(0, slash), links, seen);
+      if (folder === undefined) return undefined;
+      const next = join(folder, name);
+      // What does not exist is no link, but `missing/../link` is one as soon as somebody makes `missing`.
+      return next === path || readLink(next) === undefined ? next : follow(next, links + 1, seen);
     }
   } catch {
     // Not all of it exists, so the part that exists is followed below.
@@ -42,9 +52,18 @@ function follow(path: string, links: number): string | undefined {
     const next = join(at, component);
     const link = readLink(next);
     if (link === undefined) at = next;
-    else return follow([joinRaw(at, link), ...components.slice(index + 1)].join("/"), links + 1);
+    else return follow([joinRaw(at, link), ...components.slice(index + 1)].join("/"), links + 1, seen);
   }
   return at;
+}
+
+function realFolder(path: string, seen: Map<string, string>): string {
+  let real = seen.get(path);
+  if (real === undefined) {
+    real = realpathSync.native(path);
+    seen.set(path, real);
+  }
+  return real;
 }
 
 function readLink(path: string): string | undefined {
@@ -80,16 +99,48 @@ export function findProtected(path: string, roots: readonly string[], names: rea
   const whole = names.find((name) => name.startsWith("/") && isInside(path, name));
   if (whole !== undefined && root !== undefined && root !== whole && isInside(whole, root)) return whole;
   const below = root === undefined ? path : path.slice(root.length);
-  const folded = `/${below.split("/").map(foldName).filter(Boolean).join("/")}/`;
-  // Some file systems also accept a shortened name: GIT~1 is .git there.
-  return names.find(
-    (name) => folded.includes(`/${name.toLowerCase()}/`) || (name === ".git" && folded.includes("/git~1/")),
-  );
+  const steps = below.split("/").map(foldName).filter(Boolean);
+  const { plain, deep } = placesOf(names);
+  const found = steps.map((step) => plain.get(step) ?? Infinity);
+  if (deep.length > 0) {
+    const folded = `/${steps.join("/")}/`;
+    found.push(...deep.filter(({ within }) => folded.includes(within)).map(({ place }) => place));
+  }
+  // If several match, the first one in the list is returned.
+  return names[Math.min(...found)];
+}
+
+interface Places {
+  /** Names that are a single component, each with its position in the list. */
+  readonly plain: ReadonlyMap<string, number>;
+  readonly deep: readonly { readonly within: string; readonly place: number }[];
+}
+
+/** A list is read once, because it has a hundred names and every file of every patch is compared with it. */
+const read = new WeakMap<readonly string[], Places>();
+
+function placesOf(names: readonly string[]): Places {
+  let places = read.get(names);
+  if (places === undefined) {
+    const rows = names.flatMap((name, place) => {
+      // Some file systems also accept a shortened name: GIT~1 is .git there.
+      const spellings = name === ".git" ? [name, "git~1"] : [name.toLowerCase()];
+      return spellings.map((spelling) => ({ spelling, place }));
+    });
+    places = {
+      // The rows are reversed, so that of two equal spellings the first one in the list is kept.
+      plain: new Map(rows.toReversed().map(({ spelling, place }) => [spelling, place])),
+      deep: rows.flatMap(({ spelling, place }) => (spelling.includes("/") ? [{ within: `/${spelling}/`, place }] : [])),
+    };
+    read.set(names, places);
+  }
+  return places;
 }
 
 /**
- * A folder that holds `HEAD` may be a repository without a work tree: git finds it from inside and runs what
- * its settings and hooks say. `HEAD` itself, and these where one lies beside them, are said by name.
+ * A folder that holds `HEAD` may be a repository without a work tree. From inside it, git would run what its settings
+ * and hooks say. The result is the name of such a file: `HEAD` itself, or one of the others if there is a `HEAD`
+ * beside it.
  */
 export function bareRepositoryFile(path: string): string | undefined {
   const [folder, name] = [dirname(path), foldName(basename(path))];

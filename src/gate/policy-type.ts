@@ -16,6 +16,6 @@ export interface Policy extends Surroundings {
   readonly asked: readonly string[];
   readonly network: NetworkGrant;
   readonly rules: RuleSet;
-  /** Something will hold commands inside their grant. */
+  /** Whether a sandbox will hold commands inside their grant. */
   readonly confines: boolean;
 }

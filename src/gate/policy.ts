@@ -11,9 +11,9 @@ import { mayRead } from "./command/look.ts";
 import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
-import { bareRepositoryFile, findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName } from "./paths.ts";
+import { findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
-import { findName } from "./run-later.ts";
+import { findLater } from "./run-later.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
 import { readTyped } from "./typed.ts";
 import { modeVerdict, refuseToAsk, ruleVerdict, strictest, withRules, type Verdict } from "./verdict.ts";
@@ -37,7 +37,7 @@ export interface CallToDecide {
   readonly markerless?: boolean;
 }
 
-/** What happens to one command. */
+/** What happens to one command: it is allowed, asked about or denied, and why. */
 export function decideCommand(command: Command, policy: Policy): CommandVerdict {
   if (command.typed !== undefined) return decideTyped(command, command.typed, policy);
   const understood = understand(command, policy);
@@ -238,9 +238,13 @@ function writeVerdict(path: string, cwd: string, policy: Policy): Verdict {
 function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
   const real = policy.real(path, cwd);
   if (real === undefined) return modeVerdict("escalation", policy, "the path cannot be resolved");
+  const plain = resolve(cwd, path);
+  // A file of the workspace most often lies where its path says, and then the second look would find the same.
   const name =
-    findProtected(resolve(cwd, path), [policy.workspace], policy.protect) ??
-    findProtected(real, [policy.workspace, ...policy.writable], policy.protect);
+    findProtected(plain, [policy.workspace], policy.protect) ??
+    (plain === real && isInside(real, policy.workspace)
+      ? undefined
+      : findProtected(real, [policy.workspace, ...policy.writable], policy.protect));
   if (name !== undefined) return modeVerdict("escalation", policy, `${path} belongs to ${name}, which is protected`);
   const later = findLater(path, cwd, policy);
   if (later !== undefined)
@@ -249,16 +253,6 @@ function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
   if (isInsideAny(real, policy.writable))
     return modeVerdict("other", { ...policy, confines: true }, `it changes ${path}`);
   return modeVerdict("escalation", policy, `${path} is outside the folders that may be changed`);
-}
-
-/** The name of a file that runs later, wherever the path is written or leads to below a root that may be changed. */
-function findLater(path: string, cwd: string, policy: Policy): string | undefined {
-  const roots = [policy.workspace, ...policy.writable];
-  const names = [resolve(cwd, path), policy.real(path, cwd) ?? ""].flatMap((place) => {
-    const below = roots.filter((root) => isInside(place, root)).map((root) => place.slice(root.length));
-    return below.map((rest) => findName(rest, policy.asked) ?? bareRepositoryFile(place));
-  });
-  return names.find((name) => name !== undefined);
 }
 
 function networkVerdict(host: string, policy: Policy): Verdict {

@@ -37,7 +37,7 @@ export class RulesError extends Error {
   }
 }
 
-/** A file that does not exist counts as empty. Anything else that is wrong with it throws. */
+/** Reads a rules file. One that does not exist counts as empty; anything else that is wrong with it throws. */
 export async function loadRules(file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -54,7 +54,7 @@ export interface ParseOptions {
 
 /** The rules in the text of a rules file, TOML or JSON. A `RulesError` names the line that is wrong. */
 export async function parseRules(text: string, file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
-  const isJson = file.endsWith(".json") || /^\s*(\{|\[\s*[{\]])/.test(text);
+  const isJson = isJsonText(text, file);
   const entries = isJson ? readJson(text, file) : await readToml(text, file);
   const lines = isJson ? [] : headerLines(text);
   const rules = entries.map((entry, index) =>
@@ -63,6 +63,10 @@ export async function parseRules(text: string, file: string, options: ParseOptio
   const [failure] = options.examples === false ? [] : failedExamples(rules);
   if (failure !== undefined) throw new RulesError(file, lines[rules.indexOf(failure.rule)], failure.message);
   return rules;
+}
+
+function isJsonText(text: string, file: string): boolean {
+  return file.endsWith(".json") || /^\s*(\{|\[\s*[{\]])/.test(text);
 }
 
 function readJson(text: string, file: string): readonly unknown[] {
@@ -129,7 +133,7 @@ export interface ExampleFailure {
   readonly message: string;
 }
 
-/** The rules' own tests: each `match` must match its rule, each `not_match` must not. */
+/** Runs the rules' own tests and gives those that fail: each `match` must match its rule, each `not_match` must not. */
 export function failedExamples(rules: readonly Rule[]): readonly ExampleFailure[] {
   return rules.flatMap((rule) => {
     const missing = (rule.match ?? [])
@@ -165,15 +169,16 @@ function matchesExample(rule: Rule, example: string): boolean {
   return understood.steps.some((step) => matchStep(step, set).length > 0);
 }
 
-/** Adds one rule at the end, completely or not at all, unless it is there already. */
+/** Adds one rule at the end of a rules file, completely or not at all, unless it is there already. */
 export async function appendRule(file: string, rule: Rule): Promise<void> {
   const existing = await loadRules(file);
   if (existing.some((known) => describeRule(known) === describeRule(rule))) return;
   const before = await readFile(file, "utf8").catch(() => "");
-  const isJson = file.endsWith(".json");
-  const after = isJson
+  const after = isJsonText(before, file)
     ? `${JSON.stringify({ rules: [...existing.map(withoutSource), withoutSource(rule)] }, null, 2)}\n`
     : `${before}${before === "" || before.endsWith("\n") ? "" : "\n"}\n[[rule]]\n${toToml(rule)}`;
+  // A file that could not be read again would stop the next start.
+  await parseRules(after, file);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temp = `${file}.${randomBytes(6).toString("hex")}`;
   try {
@@ -192,7 +197,7 @@ function withoutSource(rule: Rule): Omit<Rule, "source"> {
   return rest;
 }
 
-/** Strings and lists of strings are written the same way in JSON and TOML. */
+/** Strings and lists of strings are written the same way in JSON and TOML, but for one character. */
 function toToml(rule: Rule): string {
   return Object.entries(withoutSource(rule))
     .map(([key, value]) =>
@@ -200,5 +205,6 @@ function toToml(rule: Rule): string {
         ? `${key} = ${describeCondition(rule.effects)}\n`
         : `${key} = ${JSON.stringify(value)}\n`,
     )
-    .join("");
+    .join("")
+    .replaceAll("\u007f", "\\u007F");
 }

@@ -109,7 +109,7 @@ export interface CommandRule {
 /** Rules sorted by what they are about, so that a decision looks only at those that can matter. */
 export interface RuleSet {
   readonly rules: readonly Rule[];
-  /** By the first word of the prefix. */
+  /** Rules about commands, by the first word of their prefix. */
   readonly commands: ReadonlyMap<string, readonly CommandRule[]>;
   /** Every command rule that denies, for commands that cannot be named. */
   readonly denials: readonly CommandRule[];
@@ -246,7 +246,8 @@ function foldPath(name: string): string {
 }
 
 function matchSteps(names: readonly string[], pattern: readonly string[]): boolean {
-  // reachable[i]: the pattern so far can end after i names. A plain table, so that no pattern takes exponential time.
+  // `reachable` holds every number of names that the pattern so far can have matched. No pattern takes exponential
+  // time with such a table.
   let reachable = new Set([0]);
   for (const step of pattern) {
     const next = new Set<number>();

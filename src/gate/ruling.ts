@@ -26,7 +26,10 @@ export function toRuling(verdict: CommandVerdict): Ruling {
   };
 }
 
-/** It runs held. The reason why it would have been asked about is asked again when it is known what it did. */
+/**
+ * The ruling for a held run. The reason for which it would have been asked about is used again for the question about
+ * what it did.
+ */
 export function toHeldRuling(verdict: CommandVerdict): Ruling {
   return { ...toRuling(verdict), decision: "allow" };
 }

@@ -3,7 +3,10 @@
  * enters the folder, commits, installs or builds. The file tools, the sandbox and the diff of a turn
  * share this table. A name without a slash matches at any depth; `*` stands for part of a name.
  */
+import { resolve } from "node:path";
 import { foldName } from "../base/names.ts";
+import { bareRepositoryFile, isInside } from "./paths.ts";
+import type { Policy } from "./policy-type.ts";
 import { matchName } from "./rules.ts";
 
 /**
@@ -25,9 +28,9 @@ export const runLater: RunLater = {
     ".git .gitmodules .gitconfig .hg .jj .githooks .husky",
     // The settings of agents name programs to start.
     ".callgate callgate.toml .mcp.json .claude .claude.json .codex .agents .gemini .cursor .cursorrules .opencode opencode.json opencode.jsonc .windsurf .windsurfrules .continue .aider.conf.yml .cline .clinerules .roo .kilocode .amazonq .qwen .crush.json crush.json .goose .kiro .trae .junie .augment .zencoder",
-    // For editors, opening the folder is enough.
+    // Editors run these when somebody opens the folder.
     ".vscode .idea .zed .fleet .vs .theia .devcontainer .devcontainer.json .exrc .nvimrc .nvim.lua .lvimrc .vimrc .gvimrc .vim .dir-locals.el .emacs .emacs.d .ycm_extra_conf.py",
-    // Entering the folder is enough.
+    // These run when somebody enters the folder.
     ".envrc .direnvrc .mise.toml mise.toml .mise .autoenv",
     // Shells and programs that read a file of their own at every start.
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .config/fish .inputrc .xprofile .xinitrc .xsessionrc .pam_environment .config/autostart .config/systemd .gdbinit .lldbinit .ripgreprc .psqlrc .sqliterc .irbrc .pryrc .Rprofile .screenrc .tmux.conf .lessfilter .ssh",
@@ -63,33 +66,43 @@ export function joinRunLater(more: Partial<RunLater> = {}): RunLater {
  */
 export function findName(below: string, list: readonly string[]): string | undefined {
   const steps = below.split("/").map(foldName).filter(Boolean);
-  const found = foldedNames(list).find(({ wanted: [only, ...more], isPlain }) =>
-    isPlain
-      ? steps.includes(only!)
-      : steps.some((_, at) => [only!, ...more].every((step, index) => matchName(steps[at + index] ?? "", step))),
-  );
-  return found?.name;
+  const { byFirst, wild } = foldedNames(list);
+  let first = Infinity;
+  for (const [at, step] of steps.entries())
+    for (const { wanted, place } of [...(byFirst.get(step) ?? []), ...wild])
+      if (place < first && wanted.every((own, index) => matchName(steps[at + index] ?? "", own))) first = place;
+  return list[first];
 }
 
 interface FoldedName {
-  readonly name: string;
   readonly wanted: readonly string[];
-  /** One component without a wildcard, as nearly all of them are. */
-  readonly isPlain: boolean;
+  /** Its position in the list, because the first name that matches is returned. */
+  readonly place: number;
+}
+
+interface FoldedNames {
+  /** The names by their first component. Nearly all of them are here. */
+  readonly byFirst: ReadonlyMap<string, readonly FoldedName[]>;
+  /** Those whose first component has a wildcard. */
+  readonly wild: readonly FoldedName[];
 }
 
 /** A list is folded once, because it has hundreds of names and every file of every patch is compared with it. */
-const folded = new WeakMap<readonly string[], readonly FoldedName[]>();
+const folded = new WeakMap<readonly string[], FoldedNames>();
 
-function foldedNames(list: readonly string[]): readonly FoldedName[] {
-  let names = folded.get(list);
-  if (names === undefined) {
-    names = list.map((name) => {
-      const wanted = name.split("/").map(foldStep);
-      return { name, wanted, isPlain: wanted.length === 1 && !name.includes("*") };
-    });
-    folded.set(list, names);
+function foldedNames(list: readonly string[]): FoldedNames {
+  const known = folded.get(list);
+  if (known !== undefined) return known;
+  const byFirst = new Map<string, FoldedName[]>();
+  const wild: FoldedName[] = [];
+  for (const [place, name] of list.entries()) {
+    const wanted = name.split("/").map(foldStep);
+    const [first = ""] = wanted;
+    if (first.includes("*")) wild.push({ wanted, place });
+    else byFirst.set(first, [...(byFirst.get(first) ?? []), { wanted, place }]);
   }
+  const names = { byFirst, wild };
+  folded.set(list, names);
   return names;
 }
 
@@ -101,4 +114,18 @@ function foldStep(name: string): string {
 export function kindOf(below: string, table: RunLater = runLater): RunLaterKind | undefined {
   const kinds = ["protected", "asked", "flagged"] as const;
   return kinds.find((kind) => findName(below, table[kind]) !== undefined);
+}
+
+/** The name of a file that runs later, wherever the path is written or leads to below a root that may be changed. */
+export function findLater(path: string, cwd: string, policy: Policy): string | undefined {
+  // The workspace is most often one of the roots, and a path most often leads where it says.
+  const roots = new Set([policy.workspace, ...policy.writable]);
+  const places = new Set([resolve(cwd, path), policy.real(path, cwd) ?? ""]);
+  for (const place of places)
+    for (const root of roots) {
+      if (!isInside(place, root)) continue;
+      const name = findName(place.slice(root.length), policy.asked) ?? bareRepositoryFile(place);
+      if (name !== undefined) return name;
+    }
+  return undefined;
 }

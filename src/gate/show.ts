@@ -35,7 +35,7 @@ const invisible = new RegExp(
   "gu",
 );
 
-/** Control and invisible characters as `\x1b` or `\u{202e}`; line breaks and single tabs stay. */
+/** A text whose control and invisible characters can be seen, as `\x1b` or `\u{202e}`. Line breaks and single tabs stay. */
 export function toVisible(text: string): string {
   return text
     .replace(control, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`)
@@ -101,7 +101,7 @@ export function chosenPaths(words: readonly string[], lines: readonly EffectLine
   return chosen.size === 0 ? undefined : [...chosen].flatMap((at) => lines[at]?.paths ?? []);
 }
 
-/** A note for the person who kept the run that older ones had to make room for. */
+/** Tells the person who kept a run that older runs had to be dropped to make room. */
 export function prunedWords(runs: readonly string[]): string {
   const which = runs.length === 1 ? `the older run ${runs[0]}` : `${runs.length} older runs`;
   return `${which} can no longer be taken back: there is room for fifty runs and two gigabytes`;

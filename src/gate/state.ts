@@ -1,5 +1,5 @@
 /** What one gate keeps between calls. */
-import type { Memory } from "./memory.ts";
+import type { Memory } from "./options.ts";
 import type { GateOptions } from "./options.ts";
 import type { Policy } from "./policy.ts";
 import type { RuleBook } from "./rules.ts";

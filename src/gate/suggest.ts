@@ -29,10 +29,15 @@ const withSubcommand = new Set(
 /** The narrowest rule that allows this call from now on. Undefined if none is safe to suggest. */
 export function suggestRule(call: CallToDecide, policy: Policy): Suggestion | undefined {
   const made = candidate(call, policy);
-  if (made === undefined) return undefined;
+  if (made === undefined || isPattern(made.rule)) return undefined;
   // Offered only if it would really have helped with this call.
   const after = decideAccess(call, { ...policy, rules: joinRules(policy.rules.rules, [made.rule]) });
   return after.decision === "allow" ? made : undefined;
+}
+
+/** In a rule `*` stands for anything, so a file or a tool with such a name would open far more than itself. */
+function isPattern({ path, host, mcp, tool }: Rule): boolean {
+  return [path, host, mcp, tool].some((name) => name?.includes("*") === true);
 }
 
 function candidate(call: CallToDecide, policy: Policy): Suggestion | undefined {

@@ -24,8 +24,8 @@ import { isInside } from "./paths.ts";
 /** What a project can bring, as paths below it. A folder counts with everything in it. */
 const projectPaths = [".callgate", "callgate.toml", ".mcp.json", "AGENTS.md", "CLAUDE.md"] as const;
 const maxFiles = 2_000;
-/** A longer path means that a folder links to itself. */
-const maxNameLength = 1_000;
+/** A deeper path means that a folder links to itself. The kernel follows 40 links, and then only says that they are too many. */
+const maxDepth = 32;
 
 /** Whether a workspace is trusted, and what it brings that would run or change what may run. */
 export interface TrustStatus {
@@ -114,8 +114,10 @@ function hashProject(root: string): ReadonlyMap<string, string> {
     const path = join(root, name);
     const link = lstatSync(path, { throwIfNoEntry: false });
     if (link === undefined) continue;
-    if (found.size >= maxFiles || name.length > maxNameLength)
+    if (found.size >= maxFiles)
       throw new Error(`${root} brings more than ${maxFiles} files of its own: it cannot be trusted as a whole`);
+    if (name.split("/").length > maxDepth)
+      throw new Error(`${root} brings a folder that links to itself (${name}): it cannot be trusted as a whole`);
     if (link.isSymbolicLink() && !isInside(realOr(path), root)) {
       found.set(name, outside);
       continue;

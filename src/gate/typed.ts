@@ -1,7 +1,7 @@
 /**
- * What is typed into a process that is already running. Typed into a shell, it is a command line and
- * is judged by the rules; but earlier input may have changed its meaning, so it is never known to be
- * harmless. For any other program nobody can tell what it does.
+ * Judges what is typed into a process that is already running. Typed into a shell, it is a command line, to which the
+ * rules apply. It is never known to be harmless, because earlier input may have changed what it means. For any other
+ * program nobody can tell what the input does.
  */
 import type { Command } from "../spec/access.ts";
 import { foreignDenials, type Match } from "./command/deny.ts";
@@ -19,7 +19,7 @@ export interface Typed {
 export function readTyped({ shell = "", cwd, typed = [] }: Command, rules: RuleSet): Typed {
   const program = programOf(typed);
   const named = foreignDenials(shell, rules);
-  // Half a line, or keys that move the cursor, become something else with what is typed before and after.
+  // Half a line, or keys that move the cursor, only get their meaning from what is typed before and after them.
   // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
   const whole = shell.endsWith("\n") && !/[\u0000-\u0008\u000b-\u001f\u007f\u009b]/.test(shell);
   if (isShell(program) && whole)

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { createExec } from "../../src/runtime/exec.ts";
-import { defaultLimits } from "../../src/runtime/launch.ts";
+import { defaultLimits } from "../../src/runtime/exec.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
 import { createSandbox } from "../../src/runtime/sandbox/sandbox.ts";
 import { launcherPath } from "../../src/runtime/process/launcher-path.ts";

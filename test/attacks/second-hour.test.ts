@@ -9,7 +9,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { foldName } from "../../src/base/names.ts";
 import { createRedactor } from "../../src/base/redact.ts";
 import { runLaterOptions } from "../../src/cli/policy/run-later.ts";
-import { callHash } from "../../src/gate/approval.ts";
+import { callHash } from "../../src/gate/agree.ts";
 import { toBaseGrant } from "../../src/gate/grant.ts";
 import { createPolicy } from "../../src/gate/options.ts";
 import { decideAccess } from "../../src/gate/policy.ts";

@@ -84,3 +84,43 @@ test("a function is an approver, and an error of it is no answer of anybody's", 
   });
   await expect(failing.ask(request("h"), signal)).rejects.toThrow("no");
 });
+
+test("JSON lines: two conversations may ask the same; each question has its own answer, the older one first", async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const approver = createJsonLinesApprover(input, output);
+  const first = approver.ask(request("h"), signal);
+  const second = approver.ask(request("h"), signal);
+  input.write('{"hash":"h","answer":"no","message":"one"}\n');
+  expect(await first).toEqual({ answer: "no", message: "one" });
+  input.write('{"hash":"h","answer":"once"}\n');
+  expect(await second).toEqual({ answer: "once" });
+});
+
+test("JSON lines: of two that ask the same, one may be stopped and the other still answered", async () => {
+  const [input, stop] = [new PassThrough(), new AbortController()];
+  const approver = createJsonLinesApprover(input, new PassThrough());
+  const stopped = approver.ask(request("h"), stop.signal);
+  const other = approver.ask(request("h"), signal);
+  stop.abort();
+  expect(await stopped).toBeUndefined();
+  input.end('{"hash":"h","answer":"session"}\n');
+  expect(await other).toEqual({ answer: "session" });
+});
+
+test("JSON lines: when the input ends, everybody who waits is told that nobody answers", async () => {
+  const input = new PassThrough();
+  const approver = createJsonLinesApprover(input, new PassThrough());
+  const waiting = ["a", "b", "a"].map((hash) => approver.ask(request(hash), signal));
+  input.end("\n");
+  expect(await Promise.all(waiting)).toEqual([undefined, undefined, undefined]);
+});
+
+test("JSON lines: an answer that comes before its question is none", async () => {
+  const input = new PassThrough();
+  const approver = createJsonLinesApprover(input, new PassThrough());
+  input.write('{"hash":"h","answer":"once"}\n');
+  await new Promise((done) => setImmediate(done));
+  const asked = approver.ask(request("h"), signal);
+  input.end('{"hash":"h","answer":"no"}\n');
+  expect(await asked).toEqual({ answer: "no" });
+});

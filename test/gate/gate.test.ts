@@ -2,82 +2,19 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { CallError } from "../../src/base/error.ts";
-import { createGate, type GateOptions, type GateRecord } from "../../src/gate/gate.ts";
+import type { GateOptions, GateRecord } from "../../src/gate/gate.ts";
 import type { Rule } from "../../src/gate/rules.ts";
 import type { Access } from "../../src/spec/access.ts";
-import type { Checked, Ended, Permitted } from "../../src/spec/call.ts";
-import type { ApprovalAnswer, ApprovalRequest, CallEvent, Gate, Rewritten } from "../../src/spec/stages.ts";
-import type { AnyTool } from "../../src/spec/tool.ts";
+import type { Checked, Ended } from "../../src/spec/call.ts";
+import type { CallEvent } from "../../src/spec/stages.ts";
+import { answering, codeOf, createCalls, permit } from "./calls.ts";
 import { createWorkspace } from "./workspace.ts";
 
 const workspace = createWorkspace();
 afterAll(() => workspace.remove());
 const signal = new AbortController().signal;
 
-let count = 0;
-function checked(
-  access: Access,
-  more: Partial<Checked> & { readonly name?: string; readonly repeatable?: boolean } = {},
-): Checked {
-  const tool: AnyTool = {
-    name: more.name ?? "shell",
-    description: "a tool",
-    input: { type: "object" },
-    repeatable: more.repeatable ?? true,
-    run: () => undefined,
-  };
-  const mutates = (access.commands ?? access.write ?? access.network) !== undefined;
-  return {
-    id: `call-${count++}`,
-    kind: "function",
-    arguments: "{}",
-    askedAt: 0,
-    input: {},
-    access,
-    mutates,
-    notes: [],
-    ...more,
-    name: tool.name,
-    tool,
-  };
-}
-
-const run = (shell: string): Access => ({ commands: [{ shell, cwd: workspace.ws }] });
-
-function gate(options: Partial<GateOptions> = {}): Gate {
-  return createGate({
-    settings: { approval: "on-request", sandbox: "workspace-write" },
-    workspace: workspace.ws,
-    confinement: { name: "test", available: true },
-    home: workspace.home,
-    ...options,
-  });
-}
-
-function answering(...answers: (ApprovalAnswer | undefined)[]) {
-  const asked: ApprovalRequest[] = [];
-  return {
-    asked,
-    approver: {
-      ask: async (request: ApprovalRequest) => (asked.push(request), answers.length > 1 ? answers.shift() : answers[0]),
-    },
-  };
-}
-
-async function codeOf(promise: Promise<unknown>): Promise<string> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (!CallError.is(error)) throw new Error(`expected a CallError, got ${String(error)}`);
-  return error.code;
-}
-
-async function permit(passing: Promise<Permitted | Rewritten>): Promise<Permitted> {
-  const passed = await passing;
-  if ("rewritten" in passed) throw new Error("was rewritten");
-  return passed;
-}
+const { checked, run, gate } = createCalls(workspace);
 
 describe("the table of modes", () => {
   const harmless = run("ls");

@@ -94,6 +94,8 @@ describe("which calls are held", () => {
     ["one that uses a server", { ...line("rm -rf src"), servers: [{ server: "s", name: "t" }] }],
     ["one that talks to others", line("git push --force")],
     ["danger aimed elsewhere", line("rm -rf /elsewhere")],
+    ["danger aimed here and elsewhere", line("rm -rf src /elsewhere")],
+    ["danger aimed elsewhere beside what is none", line("ls && rm -rf /elsewhere")],
   ])("%s is asked about before", async (_what, access, more, parallel) => {
     expect(await held(access, more, parallel)).toBe("rejected");
   });
@@ -234,7 +236,10 @@ describe("what becomes of what it did", () => {
   test("a yes for the session is for the same folders; a yes for once is for once; a part is a part", async () => {
     const one = holding({}, { answer: "session" }, { answer: "no" }, { answer: "once", keep: ["dist/a"] });
     await judge(one, effectsOf("+ dist/a"));
-    expect(await judge(one, effectsOf("+ dist/b"))).toMatchObject({ choice: "all", ruling: { by: "memory" } });
+    expect(await judge(one, effectsOf("+ dist/b"))).toMatchObject({
+      choice: "all",
+      ruling: { by: "memory", decision: "allow" },
+    });
     expect(await judge(one, effectsOf("+ out/b"))).toMatchObject({ choice: "none", error: { code: "rejected" } });
     expect(await judge(one, effectsOf("+ out/b"))).toMatchObject({ choice: { paths: ["dist/a"] } });
     expect(one.asked).toHaveLength(3);
@@ -242,6 +247,47 @@ describe("what becomes of what it did", () => {
     const top = holding({}, { answer: "session" }, { answer: "no" });
     await judge(top, effectsOf("+ x"));
     expect(await judge(top, effectsOf("+ x"))).toMatchObject({ choice: "none" });
+  });
+
+  test("a yes for once or the session writes no rule; 'always' at the top of the workspace writes none either", async () => {
+    const saved: Rule[] = [];
+    const always = { file: "rules.toml", save: async (rule: Rule) => void saved.push(rule) };
+    for (const answer of ["once", "session"] as const)
+      await judge(holding({ always }, { answer }), effectsOf("+ dist/a"));
+    const top = holding({ always }, { answer: "always" });
+    expect(await judge(top, effectsOf("+ x"))).toMatchObject({ choice: "all" });
+    expect(top.asked[0]).not.toHaveProperty("always");
+    expect(saved).toEqual([]);
+    expect(top.events.map(({ type }) => type)).toEqual(["approval.asked", "approval.answered"]);
+  });
+
+  test("a rule that cannot be written down keeps nothing", async () => {
+    const always = { file: "rules.toml", save: () => Promise.reject(new Error("disk full")) };
+    const one = holding({ always }, { answer: "always" });
+    await expect(judge(one, effectsOf("+ dist/a"))).rejects.toThrow("disk full");
+    expect(one.records).toEqual([]);
+  });
+
+  test("what was agreed to before it ran is not held: the yes was to the run", async () => {
+    const memory = new Set<string>();
+    await writesOf(holding({ held: "off", memory }, { answer: "session" }).gate, checked(line("rm -rf src")));
+    const again = holding({ memory }, { answer: "no" });
+    expect(await writesOf(again.gate, checked(line("rm -rf src")))).toBe("direct");
+    expect(await writesOf(again.gate, checked(line("rm -rf README.md")))).toBe("held");
+    expect(again.asked).toEqual([]);
+  });
+
+  test("without a diff the question has none, and a hook that fails drops it", async () => {
+    const one = holding({}, { answer: "once" });
+    const { diff: _diff, ...bare } = effectsOf("+ dist/a");
+    await judge(one, bare);
+    expect(one.asked[0]).not.toHaveProperty("diff");
+    const failing = holding({ rules: [keepDist], hooks: [{ before: () => Promise.reject(new Error("down")) }] });
+    expect(await judge(failing, effectsOf("+ dist/a"))).toMatchObject({
+      choice: "none",
+      ruling: { by: "hook", decision: "deny" },
+      error: { code: "denied" },
+    });
   });
 
   test("no and stop are told with the person's words, and stop ends the turn", async () => {
@@ -276,7 +322,10 @@ describe("what becomes of what it did", () => {
 
   test("directly: what was to be undoable runs again without a question, unless it may use the network", async () => {
     const one = holding({}, { answer: "no" });
-    expect(await judge(one, effectsOf("", "why"), "undoable")).toMatchObject({ direct: { ruling: { by: "policy" } } });
+    expect(await judge(one, effectsOf("", "why"), "undoable")).toMatchObject({
+      choice: "none",
+      direct: { ruling: { by: "policy", decision: "allow" } },
+    });
     expect(one.asked).toEqual([]);
     const online = holding({ network: "on" }, { answer: "no" });
     expect((await judge(online, effectsOf("+ x", "why"), "undoable")).direct).toBeUndefined();
@@ -302,5 +351,8 @@ describe("what becomes of what it did", () => {
     expect(say("+ dist/a")).toMatchObject({ decision: "allow", by: "rule", rule: expect.any(String) });
     expect(say("+ x")).toEqual({ decision: "ask", by: "policy", reason: "no rule speaks of what it did" });
     expect(say("~ .git/config")).toMatchObject({ decision: "ask", by: "policy" });
+    const undoable = (example: string) => checkEffects(readExample(example), [keepDist], scene, "undoable");
+    expect(undoable("+ x")).toMatchObject({ decision: "allow", by: "policy" });
+    expect(undoable("~ .git/config")).toMatchObject({ decision: "ask" });
   });
 });

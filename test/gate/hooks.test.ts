@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { createCommandHook, runAfter, runBefore } from "../../src/gate/hooks.ts";
+import { afterAll, expect, test, vi } from "vitest";
+import { createCommandHook, runAfter, runBefore, type Hook } from "../../src/gate/hooks.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "callgate-hooks-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -148,4 +148,107 @@ test("options of a hook are checked when it is made", () => {
   );
   // @ts-expect-error a word that is none
   expect(() => createCommandHook({ argv: ["x"], when: "afterwards" })).toThrow("'when' must be one of before, after");
+});
+
+test("a program is told which kind of hook it is, and runs in the folder that was named", async () => {
+  const argv = script(
+    "where",
+    `${readInput} console.log(JSON.stringify({ input: { event: call.event, id: call.id, cwd: process.cwd() } }));`,
+  );
+  const cwd = realpathSync(dir);
+  expect(await runBefore([createCommandHook({ when: "before", argv, cwd })], call, signal)).toEqual({
+    input: { event: "before", id: "1", cwd },
+  });
+});
+
+test("a program that exits with 2 and says nothing blocks in its own name", async () => {
+  const argv = script("silent", "process.exit(2);");
+  const named = createCommandHook({ when: "before", argv, name: "guard" });
+  expect(await runBefore([named], call, signal)).toEqual({ block: "guard blocked it" });
+  const [node = ""] = argv;
+  expect(await runBefore([createCommandHook({ when: "before", argv })], call, signal)).toEqual({
+    block: `${node} blocked it`,
+  });
+});
+
+test.each([
+  ["a list", "[]"],
+  ["a number", "5"],
+  ["null", "null"],
+  ["text", '"ok"'],
+  ["two objects", "{} {}"],
+])("a program that prints %s has failed", async (name, printed) => {
+  const argv = script(`prints-${name.replaceAll(" ", "-")}`, `console.log(${JSON.stringify(printed)});`);
+  const before = createCommandHook({ when: "before", argv });
+  expect(await runBefore([before], call, signal)).toMatchObject({ block: expect.stringContaining("failed") });
+  const after = createCommandHook({ when: "after", argv });
+  expect(await runAfter([after], secret, signal)).toMatchObject({ withheld: expect.stringContaining("failed") });
+});
+
+test("a program need not read its input, however long it is", async () => {
+  const argv = script("deaf", "process.stdin.destroy();");
+  const long = { ...call, input: { text: "x".repeat(2_000_000) } };
+  expect(await runBefore([createCommandHook({ when: "before", argv })], long, signal)).toBeUndefined();
+});
+
+test("a program that prints without end is cut off, and what is left is no answer", async () => {
+  const argv = script("flood", `process.stdout.write('{"input":{"x":"' + "y".repeat(3_000_000) + '"}}');`);
+  expect(await runBefore([createCommandHook({ when: "before", argv })], call, signal)).toMatchObject({
+    block: expect.stringContaining("failed"),
+  });
+});
+
+test("an empty object is no opinion, and something thrown that is no error is a failure with its words", async () => {
+  expect(await runBefore([{ before: () => ({}) as never }], call, signal)).toBeUndefined();
+  expect(await runAfter([{ after: () => ({}) as never }], secret, signal)).toEqual({
+    content: secret.content,
+    structured: secret.structured,
+  });
+  // What JavaScript can throw and a linter would refuse.
+  const thrower = () => Promise.reject("just words" as unknown as Error);
+  expect(await runBefore([{ before: thrower }], call, signal)).toEqual({ block: "a hook failed: just words" });
+});
+
+test("hooks without the function that is asked for, or for other tools, are passed over", async () => {
+  const hooks: readonly Hook[] = [
+    { after: () => ({ block: "after" }) },
+    { before: () => ({ block: "before" }) },
+    { tool: "read_*", before: () => ({ block: "other" }), after: () => ({ block: "other" }) },
+  ];
+  expect(await runBefore(hooks.slice(2), call, signal)).toBeUndefined();
+  expect(await runAfter(hooks.slice(1), secret, signal)).not.toHaveProperty("withheld");
+  expect(await runBefore(hooks, call, signal)).toEqual({ block: "before" });
+  expect(await runAfter(hooks, secret, signal)).toMatchObject({ withheld: "after" });
+});
+
+test("a watcher that fails is passed over also where nobody wants to hear of it", async () => {
+  const broken = () => Promise.reject(new Error("down"));
+  expect(await runBefore([{ watches: true, before: broken }], call, signal)).toBeUndefined();
+  expect(await runAfter([{ watches: true, after: broken }], secret, signal)).not.toHaveProperty("withheld");
+});
+
+test("a hook is told when the turn is stopped, and its answer does not count any more", async () => {
+  const stop = new AbortController();
+  let told = false;
+  const hook: Hook = {
+    before: (_call, limit) => {
+      limit.addEventListener("abort", () => void (told = true));
+      stop.abort();
+      return new Promise(() => undefined);
+    },
+  };
+  expect(await runBefore([hook], call, stop.signal)).toMatchObject({ block: expect.stringContaining("stopped") });
+  expect(told).toBe(true);
+});
+
+test("a program that takes too long is ended, and not left running", async () => {
+  const mark = join(dir, "pid");
+  const argv = script(
+    "stays",
+    `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(mark)}, String(process.pid)); setInterval(() => undefined, 1000);`,
+  );
+  const hook = createCommandHook({ when: "before", argv, timeoutMs: 1_500 });
+  expect(await runBefore([hook], call, signal)).toMatchObject({ block: expect.stringContaining("within 1500 ms") });
+  const pid = Number(readFileSync(mark, "utf8"));
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 5_000 });
 });

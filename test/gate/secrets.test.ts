@@ -1,5 +1,5 @@
 /** Files with secrets are not read without a question, whichever way they are read. */
-import { writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { createRedactor } from "../../src/base/redact.ts";
@@ -33,6 +33,73 @@ test.each(["grep -r hello .", "rg --hidden hello", "git grep hello", "git show H
   "%s passes where there is none",
   (line) => expect(`${line}: ${plain.decide(line).decision}`).toBe(`${line}: allow`),
 );
+
+describe("a search that an ignore file makes read hidden files", () => {
+  const searched = createWorkspace();
+  afterAll(() => searched.remove());
+  mkdirSync(join(searched.ws, "deep"));
+  writeFileSync(join(searched.ws, "deep", ".env.local"), "KEY=1\n");
+  const asks = (file: string, text: string) => {
+    const path = join(searched.ws, file);
+    writeFileSync(path, text);
+    const { decision } = searched.decide("rg KEY");
+    rmSync(path);
+    return decision;
+  };
+
+  test.each([
+    [".gitignore", "!.env*\n"],
+    [".ignore", "# a comment\n!.env.local\n"],
+    [".rgignore", "!**/.env.?ocal\n"],
+    [".gitignore", "!deep/.env.local\n"],
+    ["deep/.ignore", "!.env.loca[l]\n"],
+    ["deep/.gitignore", "!/.env.local/\n"],
+  ])("%s with %j asks", (file, text) => {
+    expect(asks(file, text)).toBe("ask");
+  });
+
+  test.each([
+    [".gitignore", ".env*\n"],
+    [".gitignore", "!.other\n"],
+    [".ignore", "#!.env*\n"],
+    ["notes.txt", "!.env*\n"],
+  ])("%s with %j does not", (file, text) => {
+    expect(asks(file, text)).toBe("allow");
+  });
+});
+
+describe("a repository that cannot be looked through asks, whatever is in it", () => {
+  const inspected = (change: (git: string) => void, line: string) => {
+    const other = createWorkspace();
+    change(join(other.ws, ".git"));
+    const { decision } = other.decide(line);
+    other.remove();
+    return decision;
+  };
+  test.each<[string, (git: string) => void, string]>([
+    ["settings without end", (git) => appendFileSync(join(git, "config"), `#${"x".repeat(2_000_000)}\n`), "git status"],
+    ["an index without end", (git) => truncateSync(join(git, "index"), 20_000_001), "git status"],
+    ["an index in two files", (git) => writeFileSync(join(git, "sharedindex.1"), ""), "git status"],
+    ["an index that is cut off", (git) => truncateSync(join(git, "index"), 90), "git show HEAD"],
+    [
+      "a .git that is a file nobody understands",
+      (git) => (rmSync(git, { recursive: true }), writeFileSync(git, "elsewhere\n")),
+      "git status",
+    ],
+    ["a setting that is no setting", (git) => appendFileSync(join(git, "config"), "[core]\n= x\n"), "git status"],
+    ["a setting outside any section", (git) => writeFileSync(join(git, "config"), "pager = x\n"), "git status"],
+  ])("%s", (_what, change, line) => {
+    expect(inspected(() => undefined, line)).toBe("allow");
+    expect(inspected(change, line)).toBe("ask");
+  });
+
+  test("a comment that ends in a backslash does not hide the line below it, and a quoted mark is none", () => {
+    const config = (text: string) => inspected((git) => appendFileSync(join(git, "config"), text), "git status");
+    expect(config("# harmless \\\n[core]\n\tfsmonitor = ./p.sh\n")).toBe("ask");
+    expect(config('[user]\n\tname = "a # b"\n')).toBe("allow");
+    expect(config("[user]\n\tname = a \\\n fsmonitor = x\n")).toBe("allow");
+  });
+});
 
 test("a key is taken out of a message, known or by its shape", () => {
   const redact = createRedactor(["Bearer secret-value/1", undefined, "short"]);

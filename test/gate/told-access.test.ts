@@ -112,14 +112,6 @@ const shortly = { "read-only": "ro", "workspace-write": "ws", "full-access": "al
 const held = { name: "test", available: true };
 const unheld = { name: "none", available: false };
 
-function plain(text: string): string {
-  return text
-    .replaceAll(workspace.ws, "{WS}")
-    .replaceAll(workspace.out, "{OUT}")
-    .replaceAll(workspace.home, "{HOME}")
-    .replaceAll("\n", "⏎");
-}
-
 const policyOf = (options: Partial<PolicyOptions>) =>
   workspace.policy({ mask: [`${workspace.home}/.ssh`], protect: [".git"], ...options });
 const callOf = (access: Access, mutates: boolean): CallToDecide => ({ tool: "t", access, mutates });
@@ -144,7 +136,10 @@ test("every access in every mode", async () => {
             );
             const { decision, reason, risk, sandboxed } = verdict;
             const mode = `${approval} ${shortly[sandbox]}${confinement.available ? "" : "-"}`;
-            return [mode, plain(`${decision}, ${risk}, ${sandboxed ? "sandboxed" : "open"}: ${reason}`)] as const;
+            return [
+              mode,
+              workspace.plain(`${decision}, ${risk}, ${sandboxed ? "sandboxed" : "open"}: ${reason}`),
+            ] as const;
           }),
         ),
       ),
@@ -167,7 +162,7 @@ test("every access under the rules that people write", async () => {
           const found = commands.length === 0 ? "" : ` [${commands.map((argv) => argv.join(" ")).join(" ¦ ")}]`;
           return [
             `${rulesName} (${approval})`,
-            plain(`${decision} by ${rule ?? "the mode"}: ${reason}${found}`),
+            workspace.plain(`${decision} by ${rule ?? "the mode"}: ${reason}${found}`),
           ] as const;
         }),
       ),
@@ -186,7 +181,7 @@ function grantLine(grant: Grant): string {
     `network ${typeof network === "string" ? network : network.join(" ")}`,
     ...(denied === undefined ? [] : [`never starts ${denied.map(({ rule }) => rule).join(", ")}`]),
   ];
-  return plain(parts.join("; "));
+  return workspace.plain(parts.join("; "));
 }
 
 test("what a call is granted, agreed to or not", async () => {
@@ -225,13 +220,13 @@ test("which rule is offered for a line, and what else it would allow", async () 
     .map((line) => {
       const offered = suggestRule(callOf(shell(workspace.fill(line.replaceAll("⏎", "\n"))), true), policy);
       const said = offered === undefined ? "none" : `${describeRule(offered.rule)}; ${offered.alsoAllows}`;
-      return [line, plain(said)] as const;
+      return [line, workspace.plain(said)] as const;
     });
   const others = accesses.map(([name, access, mutates]) => {
     const offered = suggestRule(callOf(access, mutates), policy);
     return [
       `(${name})`,
-      plain(offered === undefined ? "none" : `${describeRule(offered.rule)}; ${offered.alsoAllows}`),
+      workspace.plain(offered === undefined ? "none" : `${describeRule(offered.rule)}; ${offered.alsoAllows}`),
     ] as const;
   });
   const groups = new Map<string, string[]>();

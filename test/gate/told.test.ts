@@ -20,19 +20,10 @@ function load(name: string): readonly string[] {
   return text.split("\n").filter((line) => line !== "" && !ofThisMachine.test(line));
 }
 
-/** By the folders' names again, and one line for each line. */
-function plain(text: string): string {
-  return text
-    .replaceAll(workspace.ws, "{WS}")
-    .replaceAll(workspace.out, "{OUT}")
-    .replaceAll(workspace.home, "{HOME}")
-    .replaceAll("\n", "⏎");
-}
-
 function told(line: string, options: Partial<PolicyOptions>): { readonly about: string; readonly found: string } {
   const { decision, risk, reason, commands } = workspace.decide(line.replaceAll("⏎", "\n"), options);
   const found = commands.map((argv) => argv.map((word) => (word === "" ? "''" : word)).join(" ")).join(" ¦ ");
-  return { about: plain(`${decision}, ${risk}: ${reason}`), found: plain(found) };
+  return { about: workspace.plain(`${decision}, ${risk}: ${reason}`), found: workspace.plain(found) };
 }
 
 /** Grouped by what is said, so that a reader sees what is said alike. */

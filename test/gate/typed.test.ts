@@ -48,6 +48,23 @@ test("what another program makes of it is not understood", () => {
   expect(decide(python, "1 + 1\n", nothing).decision).toBe("ask");
 });
 
+test("who waits for input is the program that was started, or the one that a shell was told to run", () => {
+  const said = (typed: readonly string[]) => decide(typed, "x y\n").reason;
+  expect(said(["python3", "-c", "bash"])).toContain("typed into python3 is not understood");
+  expect(said(["/bin/bash", "-c", "exec python3 -q"])).toContain("typed into python3 is not understood");
+  expect(said(["/bin/sh", "-lc", "  node"])).toContain("typed into node is not understood");
+  expect(said(["bash", "-c", "ls; cat"])).toContain("typed into it is not understood");
+  expect(said(["bash", "-c", "exec"])).toContain("typed into it is not understood");
+  expect(said(["bash", "script.sh"])).toContain("it is typed into bash");
+  for (const typed of [["python3", "-c", "bash"], ["bash", "-c", "cat | sh"], []])
+    expect(decide(typed, "ls\n", { rules: deny }).decision, typed.join(" ")).toBe("deny");
+});
+
+test("a line for zsh is read as zsh reads it", () => {
+  expect(decide(["zsh"], "=touch a\n", { rules: deny }).decision).toBe("deny");
+  expect(decide(["zsh"], "ls\n", { settings: { approval: "unless-trusted" } }).decision).toBe("ask");
+});
+
 test("a terminal opened outside the sandbox is an escalation for every line, told and asked", async () => {
   const asked: ApprovalRequest[] = [];
   const answers = ["once", "no"] as const;

@@ -14,6 +14,8 @@ export interface TestWorkspace {
   readonly home: string;
   /** `{WS}`, `{OUT}` and `{HOME}` filled in. */
   fill(text: string): string;
+  /** The reverse, with one line for each text, as it is written in pages of what is told. */
+  plain(text: string): string;
   run(line: string): void;
   policy(options?: Partial<PolicyOptions>): Policy;
   decide(command: string | Command, options?: Partial<PolicyOptions>): CommandVerdict;
@@ -50,6 +52,8 @@ export function createWorkspace(): TestWorkspace {
     out,
     home,
     fill,
+    plain: (text) =>
+      text.replaceAll(ws, "{WS}").replaceAll(out, "{OUT}").replaceAll(home, "{HOME}").replaceAll("\n", "⏎"),
     run: (line) => run(fill(line)),
     policy,
     decide: (command, options) =>

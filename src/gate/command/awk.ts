@@ -118,8 +118,8 @@ function effectOf(tokens: readonly Token[]): Effect {
     ),
   );
   let writes = false;
-  // Inside a print statement, outside parentheses, `>` opens a file; elsewhere it compares. A line break
-  // need not end the statement: behind a comma and some operators it goes on.
+  // Inside a print statement and outside parentheses, `>` opens a file; elsewhere it compares. The statement need not
+  // end at a line break, because it continues after a comma and after some operators.
   let printing = false;
   let depth = 0;
   for (const [index, token] of tokens.entries()) {

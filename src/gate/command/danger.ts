@@ -1,6 +1,6 @@
 /** Commands that need a second look in every mode, recognised however they are spelled. */
 
-/** The one danger that does not matter for a program that only names the word (`apk add curl`). */
+/** This danger does not apply to a program that only mentions the name of a network program (`apk add curl`). */
 export const talksToNetwork = "it talks to the network";
 
 const always = new Map<string, string>(
@@ -73,7 +73,7 @@ function destructiveGit(args: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** First words that lead to another machine, by program; `*` is whatever follows. */
+/** First words with which a program talks to another machine. `*` stands for any word. */
 const networkWords: ReadonlyMap<string, string> = new Map(
   Object.entries({
     git: "push pull fetch clone ls-remote",

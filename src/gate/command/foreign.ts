@@ -1,6 +1,6 @@
 /**
- * Shells other than bash. If their own grammar could give a line another meaning, that is a doubt, or
- * the reading ends.
+ * Shells other than bash. Where their own grammar could give a line another meaning, the line is doubtful, or it is
+ * not read at all.
  */
 import type { ShellDialect } from "../../spec/access.ts";
 

@@ -34,7 +34,7 @@ export interface LineReading {
   readonly doubts: readonly string[];
   /** Why nobody can say what it would run, so that a person has to look at it. */
   readonly unclear: readonly string[];
-  /** Literal text that bash might evaluate later (a value with `$(` in it). It is searched for denied names. */
+  /** Literal text that bash might evaluate later, such as a value with `$(` in it. It is searched for denied names. */
   readonly dormant: readonly string[];
   /** Something put together on the line is evaluated, so a deny rule has to assume a match. */
   readonly evaluates: boolean;

@@ -163,8 +163,7 @@ function configDoubt(path: string): string | undefined {
 function keyDoubt(key: ConfigKey): string | undefined {
   if (key.name === "core.bare") return undefined;
   const known = quiet.has(key.name) || quiet.has(`${key.section}.*.${key.key}`) || quiet.has(`${key.section}.*`);
-  const plain = quiet.has(`${key.section}.${key.key}`) && key.name === `${key.section}.${key.key}`;
-  return known || plain ? undefined : `the repository sets ${key.name}, which can make git run or read something else`;
+  return known ? undefined : `the repository sets ${key.name}, which can make git run or read something else`;
 }
 
 interface ConfigKey {

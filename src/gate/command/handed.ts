@@ -16,7 +16,7 @@ export interface Handed {
   readonly perhaps: readonly string[];
   /** Files that are run, or read as settings. */
   readonly files: readonly string[];
-  /** Something is passed on that only running it would tell. */
+  /** Something is passed on that cannot be known without running the line. */
   readonly untold: boolean;
 }
 

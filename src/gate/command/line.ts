@@ -30,7 +30,7 @@ import {
   type LineContext,
   type State,
 } from "./state.ts";
-import { commandTypes, construct, evaluates, hasStrayParenthesis, isLooking, setsVariables } from "./syntax.ts";
+import { commandTypes, construct, evaluates, hasStrayParenthesis, isEvaluating, setsVariables } from "./syntax.ts";
 import { readWord } from "./word.ts";
 
 export function readLine(line: string, context: LineContext): LineReading {
@@ -176,6 +176,7 @@ function readFunction(node: Extract<SyntaxNode, { type: "Function" }>, state: St
 /** Visits everything below, for deny rules and danger. The caller has noted the doubt. */
 function readLoosely(node: SyntaxNode, state: State): void {
   forEachChild(node, (child) => {
+    state.evaluates ||= isEvaluating(child); // quotes around an expansion do not keep it from evaluating
     if (child.type === "Script") readApart(child, state);
     else if (child.type === "Statement") readStatement(child, state);
     else if (child.type === "Word") readLooseWord(child, state);
@@ -260,8 +261,7 @@ function readParts(node: Word, state: State): void {
       readApart(part.script, state);
       continue;
     }
-    if (part.type === "ArithmeticExpansion" || (part.type === "ParameterExpansion" && isLooking(part)))
-      state.evaluates = true;
+    state.evaluates ||= isEvaluating(part);
     readLoosely(part, state);
   }
 }

@@ -12,8 +12,8 @@ export interface Surroundings {
   readonly readable: readonly string[];
   readonly mask: readonly string[];
   readonly home: string;
-  /** Where a path leads, or undefined if nobody can say. */
-  real(path: string, cwd: string): string | undefined;
+  /** Where a path leads, or undefined if nobody can say. `seen` remembers where folders lie, within one decision. */
+  real(path: string, cwd: string, seen?: Map<string, string>): string | undefined;
   /** What was understood of each command in one decision. Its verdict, question and hash all need it. */
   readonly understood?: Map<Command, unknown>;
   /** The files that each command names or runs, as they are in this one decision. */
@@ -40,7 +40,8 @@ export interface Look {
 export function rememberPaths<At extends Surroundings>(at: At): At {
   if (at.understood !== undefined) return at;
   const paths = new Map<string, string | undefined>();
-  const real: Surroundings["real"] = (path, cwd) => remember(paths, `${cwd}\0${path}`, () => at.real(path, cwd));
+  const seen = new Map<string, string>();
+  const real: Surroundings["real"] = (path, cwd) => remember(paths, `${cwd}\0${path}`, () => at.real(path, cwd, seen));
   return { ...at, real, understood: new Map(), files: new Map() };
 }
 

@@ -31,8 +31,9 @@ function direct(step: Step, rules: RuleSet): readonly CommandRule[] {
 }
 
 /**
- * Other ways to write a name: `=rm` is rm's path in zsh, `RM` is rm where names ignore case, and a
- * full-width or invisible letter may be dropped on the way. Only a refusal may guess like this.
+ * Other ways to write a name: `=rm` is rm's path in zsh, `RM` is rm where names ignore case, and a full-width or
+ * invisible letter may be dropped before the name reaches the system. Only rules that ask or deny take such guesses
+ * into account.
  */
 function otherSpellings(name: string): readonly string[] {
   const plain = name.normalize("NFKC").replace(/\p{Cf}/gu, "");
@@ -52,7 +53,7 @@ function isCovered(step: Step, { prefix }: CommandRule): boolean {
   return wayOut(step.name, step.argv.slice(1), prefix.length, fed) === undefined;
 }
 
-/** Whoever allows `curl` means curl; whoever allows `rm` may not mean `rm -rf`. */
+/** An allow rule for `curl` means all of curl, but one for `rm` may not have meant `rm -rf`. */
 function dangerousByName(step: Step): boolean {
   return !["rm", "chmod", "chown", "find", "kill", "git"].includes(step.name ?? "");
 }

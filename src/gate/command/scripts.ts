@@ -16,7 +16,7 @@ export interface Scripted {
   readonly untold: boolean;
 }
 
-/** Nothing that is a script. */
+/** For a command that runs no script. */
 export const noScripts: Scripted = { files: [], untold: false };
 const nothing = noScripts;
 const untold: Scripted = { files: [], untold: true };
@@ -76,7 +76,7 @@ const interpreters: readonly (readonly [RegExp, Interpreter])[] = [
   [/^(lua[\d.]*|luajit)$/, { spec: { short: "iEvWe:l:", stopAtOperand: true }, code: ["e"] }],
 ];
 
-/** Interpreters of files and options of their own. */
+/** The scripts and the code that a command gives to an interpreter. */
 export function scriptsOf(found: Found, name: string): Scripted {
   if (/^([gmn]?awk)$/.test(name)) return awkScripts(found);
   if (/^g?sed$/.test(name)) return sedScripts(found);

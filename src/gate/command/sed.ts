@@ -77,15 +77,27 @@ function readUntil(scanner: Scanner, delimiter: string): boolean {
   let inBracket = false;
   for (; scanner.at < scanner.text.length; scanner.at++) {
     const char = scanner.text[scanner.at]!;
+    const next = scanner.text[scanner.at + 1] ?? "";
     if (char === "\n") return false;
     if (char === "\\") {
-      if (scanner.text[++scanner.at] === "\n") return false;
+      // Within a set a backslash is a character, so the bracket behind it counts for some and not for others.
+      if (next === "\n" || (inBracket && /[[\]]/.test(next))) return false;
+      scanner.at++;
     } else if (char === delimiter) {
       if (inBracket) return false;
       scanner.at++;
       return true;
-    } else if (char === "[") inBracket = true;
-    else if (char === "]") inBracket = false;
+    } else if (inBracket) {
+      if (char === "]") inBracket = false;
+      if (char !== "[" || !/[.:=]/.test(next)) continue;
+      // The bracket that ends `[:alpha:]` does not end the set around it.
+      const named = skip(scanner, /\[([.:=])\w*\1(?=\])/y);
+      if (named === "" || named.includes(delimiter)) return false;
+    } else if (char === "[") {
+      inBracket = true;
+      // A bracket that comes first is a character of the set: `[]/]` goes on behind the slash.
+      if (skip(scanner, /\[\^?(?=\])/y).includes(delimiter)) return false;
+    }
   }
   return false;
 }

@@ -104,7 +104,7 @@ function judgeRg(args: readonly string[]): Judgement {
   const parsed = parseOptions(args, rgSpec);
   if ("unknown" in parsed) return why(`rg ${parsed.unknown} is not known to be harmless`);
   const names = new Set(parsed.options.map((option) => option.name));
-  // -L follows links out of the workspace.
+  // With -L, links lead the search out of the workspace.
   if (names.has("L")) return why("rg -L follows links");
   const hasPattern = ["e", "regexp", "f", "file", "files", "type-list"].some((name) => names.has(name));
   const files = parsed.options

@@ -59,7 +59,7 @@ export function createState(line: string, context: LineContext): State {
     tainted: false,
     evaluates: false,
     cwds: context.cwds,
-    // Whatever sets one of the variables whose value we know has to name it.
+    // Whatever sets one of the variables whose value we know has to mention its name in the line.
     assigned: context.assigned === true || /(^|[^$\w{])(HOME|PWD)\b/.test(line),
     variables: new Map(),
     conditional: 0,

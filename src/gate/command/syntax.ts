@@ -1,5 +1,5 @@
 /** Small questions about pieces of the syntax tree. */
-import type { Command, ParameterExpansionPart } from "unbash";
+import type { Command, ParameterExpansionPart, SyntaxNode } from "unbash";
 
 export const commandTypes: ReadonlySet<string> = new Set([
   "Command",
@@ -59,8 +59,12 @@ export function hasStrayParenthesis(node: Command, source: string | undefined): 
   return between.includes("(") || /^[ \t]*\(/.test(source.slice(node.end, node.end + 200));
 }
 
-/** `${x@P}`, `${!x}`, `${a[i]}`, `${x:i}`: the value is evaluated, not only inserted. */
-export function isLooking(part: ParameterExpansionPart): boolean {
+/** `$((x))`, `${x@P}`, `${!x}`, `${a[i]}`, `${x:i}`: the value is evaluated, not only inserted. */
+export function isEvaluating(node: SyntaxNode): boolean {
+  return node.type === "ArithmeticExpansion" || (node.type === "ParameterExpansion" && isLooking(node));
+}
+
+function isLooking(part: ParameterExpansionPart): boolean {
   return (
     part.prefix === "!" ||
     part.index !== undefined ||

@@ -33,7 +33,7 @@ export interface Step {
   readonly runs: readonly string[];
 }
 
-/** The same for everything inside it, such as lines within lines and commands within commands. */
+/** What is known about a whole line, including lines inside it and commands inside commands. */
 export interface Understood extends Omit<LineReading, "commands"> {
   readonly steps: readonly Step[];
 }
@@ -168,7 +168,7 @@ function readPossible(found: Found, inner: Unwrapped, pile: Pile): Possible {
   return { steps, untold };
 }
 
-/** A spelling that only a shell would undo, in the place of the program's name. */
+/** The program's name is written with quotes or escapes that only a shell would remove. */
 function isDisguised(text: string): boolean {
   const [first = ""] = /^\s*(?:\$\([^)]*\)|\$\{[^}]*\}|`[^`]*`|\S)*/.exec(text) ?? [];
   return /\$\(|\$\{\w*[^\w}]|`|""|''|\\|\w\$\w/.test(first);

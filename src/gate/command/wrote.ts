@@ -1,4 +1,4 @@
-/** Files that a line writes and then runs. What they will contain by then, only running the line would tell. */
+/** Files that a line writes and then runs. What such a file will contain cannot be known without running the line. */
 import { basename } from "node:path";
 import { resolveReal, statOf } from "../paths.ts";
 import type { Step, Understood } from "./understand.ts";
@@ -15,21 +15,21 @@ const movers = new Set(
   ),
 );
 
-/** What these make of a source that the line wrote is as unknown as the source. */
+/** If the line wrote the source, then what a compiler makes of it is as unknown as the source. */
 const compilers = /^((g?cc|[gc]\+\+|clang(\+\+)?|tcc)(-[\d.]+)?|ld|as|rustc|go|javac|ghc|zig|nim|swiftc)$/;
 
 /** Programs that run a file they are given, beside the interpreters. */
 const scriptTakers =
   /^(cmake|ctest|ninja|just|task|ant|ansible-playbook|go|java|irb|jshell|gnuplot|octave|swipl|sbcl|clisp|racket|ocaml|nu|xonsh|elvish|tsx|ts-node)$/;
 
-/** Interpreters whose script is told from its data elsewhere. */
+/** Interpreters for which scripts.ts tells the script from its data. */
 const ownReading = /^((python|pypy|perl|ruby|php|lua)[\d.]*|node|nodejs|luajit|[gmn]?awk|g?sed)$/;
 
 /** Programs that run code of the project which nobody names: tests, settings in code, modules. */
 const projectRunners =
   /^(npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|jest|vitest|mocha|ava|webpack|vite|rollup|gulp|grunt|pytest|py\.test|tox|nox|invoke|inv|fab|scons|waf|snakemake|cargo|go|g?make|cmake|ctest|ninja|rake|bundle|rspec|gradlew?|mvn|ant|sbt|mix|swift|dotnet|phpunit|composer|just|task)$/;
 
-/** They read code and run none of it. */
+/** Words after which these programs only read code and run none of it. */
 const onlyRead = /^(tsc|prettier|oxfmt|oxlint|biome|ls|list|view|pack|version)$/;
 
 const codeFile =
@@ -86,7 +86,7 @@ export function runsWhatItWrites(understood: Understood): boolean {
   );
 }
 
-/** `told` means that the file is named on the line, and not found by the program itself. */
+/** `told` is true if the line names the file, and false if the program finds the file by itself. */
 function filesRun(step: Step): readonly { readonly path: string; readonly told: boolean }[] {
   const [typed] = step.argv;
   const own = ownFiles.get(step.name ?? "") ?? [];
