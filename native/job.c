@@ -15,6 +15,8 @@
 
 #define READS_AT_ONCE 16         /* from one output, before the others have their turn */
 #define UPSTREAM_FULL (4u << 20) /* no more output is read while Node has this much to catch up with */
+#define FLOOD_PIPE (1 << 20)     /* what a pipe holds that comes with more than anybody reads */
+#define FLOOD_REST_US 250        /* how long such a pipe is left to fill: each small read wakes two processes */
 
 struct job {
   struct job *next;
@@ -24,6 +26,8 @@ struct job {
   bool sheltered, tried_again, tty, input_ends;
   bool begun, ended, survivors, killed, failed, held_open;
   bool moved;                /* output came since the last look */
+  bool wide[2];              /* its pipe is a large one */
+  int64_t rest[2];           /* it is left to fill until then, in microseconds */
   struct buffer to_keeper, to_input;
   struct buffer request;     /* kept until the command has begun */
   struct report end;
@@ -251,13 +255,17 @@ static void kill_job(struct job *j) {
   tell_keeper(j, 'K', 0);
 }
 
-/* Reads once from an output; true if more is likely there. A full pipe means a flood: it gets a larger one. */
-static bool pump(struct job *j, uint8_t stream) {
+/*
+ * Reads once from an output; true if more is likely there. A full pipe means a flood: it gets a larger one, and what
+ * nobody waits for is then read rarely and much at a time.
+ */
+static bool pump(struct job *j, uint8_t stream, int64_t now_us) {
   static uint8_t chunk[CHUNK];
   int *fd = &j->output[stream];
   bool live = j->credit > 0 && j->tail.used == 0;
   uint8_t *to = live ? buffer_room(&upstream, CHUNK + 9) + 9 : chunk;
   ssize_t n = read(*fd, to, live && j->credit < CHUNK ? j->credit : CHUNK);
+  if (n < CHUNK && !live && j->wide[stream]) j->rest[stream] = now_us + FLOOD_REST_US;
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (n <= 0) { /* a terminal ends with EIO */
     if (j->input == *fd) j->input = -1;
@@ -265,7 +273,7 @@ static bool pump(struct job *j, uint8_t stream) {
     return false;
   }
   j->moved = true;
-  if (n == CHUNK && !j->tty) fcntl(*fd, F_SETPIPE_SZ, 1 << 20);
+  if (n == CHUNK && !j->tty && !j->wide[stream]) j->wide[stream] = fcntl(*fd, F_SETPIPE_SZ, FLOOD_PIPE) >= FLOOD_PIPE;
   if (!live) {
     keep(j, chunk, (size_t)n);
     tail_add(&j->tail, j->tail_bytes, stream, chunk, (uint32_t)n);
@@ -442,14 +450,27 @@ void job_obey(uint8_t type, uint32_t id, const uint8_t *p, size_t size) {
   }
 }
 
+/* A command that has ended fills nothing any more. */
+static bool rests(const struct job *j, int stream, int64_t now_us) {
+  return !j->ended && j->output[stream] >= 0 && j->rest[stream] > now_us;
+}
+
+/* How long the first of those that are left to fill has left, in microseconds; -1 if none is. */
+int64_t job_rest(int64_t now_us) {
+  int64_t first = -1;
+  for (struct job *j = jobs; j; j = j->next)
+    for (int s = 0; s < 2; s++)
+      if (rests(j, s, now_us) && (first < 0 || j->rest[s] - now_us < first)) first = j->rest[s] - now_us;
+  return first;
+}
+
 /* What to look out for: four descriptors for each. */
-size_t job_watch(struct pollfd *p) {
+size_t job_watch(struct pollfd *p, int64_t now_us) {
   struct pollfd *at = p;
   bool full = upstream_full();
   for (struct job *j = jobs; j; j = j->next) {
     *at++ = (struct pollfd){j->control, (short)(POLLIN | (j->to_keeper.start < j->to_keeper.end ? POLLOUT : 0)), 0};
-    *at++ = (struct pollfd){full ? -1 : j->output[0], POLLIN, 0};
-    *at++ = (struct pollfd){full ? -1 : j->output[1], POLLIN, 0};
+    for (int s = 0; s < 2; s++) *at++ = (struct pollfd){full || rests(j, s, now_us) ? -1 : j->output[s], POLLIN, 0};
     *at++ = (struct pollfd){j->begun && j->to_input.start < j->to_input.end ? j->input : -1, POLLOUT, 0};
   }
   return (size_t)(at - p);
@@ -461,18 +482,22 @@ size_t job_count(void) {
   return count;
 }
 
-void job_serve(const struct pollfd *p, int64_t now) {
+void job_serve(const struct pollfd *p, int64_t now_us) {
   for (struct job *j = jobs; j; j = j->next, p += 4) {
     if (p[0].revents & POLLOUT) buffer_flush(&j->to_keeper, j->control);
     if (p[0].revents & (POLLIN | POLLHUP | POLLERR)) take_report(j);
-    for (uint8_t s = 0; s < 2; s++)
-      for (int reads = 0; p[1 + s].revents && j->output[s] >= 0 && reads < READS_AT_ONCE; reads++)
-        if (!pump(j, s)) break;
+    /* A pipe that was left to fill holds what was written before the other stream became ready: it is read first. */
+    for (int i = 0; i < 2; i++) {
+      uint8_t s = (uint8_t)(p[2].fd < 0 ? 1 - i : i);
+      bool ready = p[1 + s].revents || (p[1 + s].fd < 0 && p[2 - s].revents);
+      for (int reads = 0; ready && j->output[s] >= 0 && reads < READS_AT_ONCE; reads++)
+        if (!pump(j, s, now_us)) break;
+    }
     feed_input(j);
   }
   for (struct job **at = &jobs; *at;) {
     struct job *j = *at;
-    if (!settle(j, now)) {
+    if (!settle(j, now_us / 1000)) {
       at = &j->next;
       continue;
     }

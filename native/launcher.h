@@ -146,11 +146,12 @@ int cgroup_tell(void);
 
 /* ---- tail.c: output that is kept back ---- */
 
-/* The last bytes of an output nobody has credit for, as records of stream, size and data. */
+/* The last bytes of an output nobody has credit for, as records of stream, size, line breaks and data. */
 struct tail {
   uint8_t *ring;
   size_t capacity, start, used, last, last_size; /* `last` is where the newest record begins */
   uint8_t last_stream;
+  uint32_t last_lines;
   uint64_t dropped[2], lines[2]; /* bytes, and the line breaks among them */
 };
 
@@ -186,9 +187,10 @@ extern struct buffer upstream; /* frames for Node */
 
 void job_obey(uint8_t type, uint32_t id, const uint8_t *p, size_t size);
 size_t job_count(void);
-size_t job_watch(struct pollfd *p);
-void job_serve(const struct pollfd *p, int64_t now);
+size_t job_watch(struct pollfd *p, int64_t now_us);
+void job_serve(const struct pollfd *p, int64_t now_us);
 int64_t job_deadline(void);
+int64_t job_rest(int64_t now_us);
 bool job_owns(pid_t pid);
 void job_close_all(void);
 void set_nonblocking(int fd);

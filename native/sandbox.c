@@ -53,7 +53,8 @@ static void cap_processes(const char *number) {
 /* What must not be shared with the next command: processes, shared memory, terminals. */
 static bool mount_own(const char *fresh) {
   const unsigned long safe = MS_NOSUID | MS_NOEXEC;
-  if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0) return false;
+  /* Where a workspace lies in it, it was mounted with the sandbox, which then serves one command only. */
+  if (!strchr(fresh, 's') && mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0) return false;
   if (mount("devpts", "/dev/pts", "devpts", safe, "newinstance,ptmxmode=0666,mode=620") < 0) return false;
   if (!strchr(fresh, 'p')) return true;
   if (mount("proc", "/proc", "proc", safe | MS_NODEV, NULL) < 0) return false;
@@ -76,7 +77,7 @@ static _Noreturn void become_keeper(int control, const char *fresh, char **overl
   _exit(keeper_main(3, true));
 }
 
-/* `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root), then a number of processes; `overlay`: what is held (overlay.c). */
+/* `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root), not s(hared memory), then a number of processes; `overlay`: what is held (overlay.c). */
 int sandbox_main(const char *fresh, char **overlay) {
   for (ssize_t n; filter_size < sizeof filter && (n = read(FILTER_FD, filter + filter_size, sizeof filter - filter_size)) > 0;) filter_size += (size_t)n;
   if (filter_size == 0) return 125;

@@ -17,10 +17,10 @@
 static struct buffer downstream; /* from Node, not yet a whole frame */
 static int signals;
 
-static int64_t now_ms(void) {
+static int64_t now_us(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 static bool is_ours(pid_t pid) { return job_owns(pid) || pool_owns(pid); }
@@ -66,12 +66,20 @@ static void reap(void) {
   for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) pool_reaped(pid);
 }
 
-/* How long to sleep: until the next deadline, or until it is time to make what is wanted ahead. */
-static int patience(void) {
-  int64_t wait = pool_patience(job_count() > 0), deadline = job_deadline(), now = now_ms();
-  if (!deadline) return (int)wait;
-  int64_t left = deadline > now ? deadline - now : 0;
-  return (int)(wait < 0 || left < wait ? left : wait);
+/* The shorter of two times; below zero is for ever. */
+static int64_t sooner(int64_t a, int64_t b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+
+/* How many microseconds until the next deadline, or until it is time to make what is wanted ahead. */
+static int64_t patience(int64_t now) {
+  int64_t wait = pool_patience(job_count() > 0), deadline = job_deadline() * 1000;
+  return sooner(wait < 0 ? -1 : wait * 1000, !deadline ? -1 : deadline > now ? deadline - now : 0);
+}
+
+/* Waits for something to do; true if nothing came in so long that what is wanted ahead can be made. */
+static bool wait_for(struct pollfd *polls, size_t count, int64_t now) {
+  int64_t idle = patience(now), rest = job_rest(now), us = sooner(idle, rest);
+  struct timespec time = {us / 1000000, us % 1000000 * 1000};
+  return ppoll(polls, count, us < 0 ? NULL : &time, NULL) == 0 && us == idle;
 }
 
 /* Reaps until no child is left, but not for ever: whoever inherits the rest reaps it too. */
@@ -103,9 +111,10 @@ int serve(void) {
     if (2 + 4 * job_count() > capacity) polls = must(realloc(polls, (capacity = 4 + 8 * job_count()) * sizeof *polls));
     polls[0] = (struct pollfd){NODE_FD, (short)(POLLIN | (upstream.start < upstream.end ? POLLOUT : 0)), 0};
     polls[1] = (struct pollfd){signals, POLLIN, 0};
-    if (poll(polls, 2 + job_watch(polls + 2), patience()) == 0) pool_build();
+    int64_t now = now_us();
+    if (wait_for(polls, 2 + job_watch(polls + 2, now), now)) pool_build();
     if (polls[1].revents) reap();
-    job_serve(polls + 2, now_ms());
+    job_serve(polls + 2, now_us());
     if (polls[0].revents & (POLLIN | POLLHUP | POLLERR)) {
       ssize_t n = read(NODE_FD, buffer_room(&downstream, CHUNK), CHUNK);
       if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;

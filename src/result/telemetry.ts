@@ -66,12 +66,13 @@ export interface TelemetryOptions {
    * named here, because nobody has to have it installed.
    */
   readonly api?: object;
+  /** The version that spans and metrics name as their source. */
   readonly version?: string;
 }
 
 const telemetryShape = optionsShape<TelemetryOptions>({ api: "any", version: "string" });
 
-/** Undefined when the host has no OpenTelemetry. */
+/** Spans and metrics of calls through OpenTelemetry. Undefined when the host does not have it installed. */
 export async function createTelemetry(options: TelemetryOptions = {}): Promise<Telemetry | undefined> {
   checkOptions("createTelemetry", options, telemetryShape);
   const found = (options.api as Api | undefined) ?? (await findApi()); // the option says what it must be

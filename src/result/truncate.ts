@@ -42,7 +42,7 @@ export function truncate(source: Cuttable, budget: TextBudget, note = ""): Cut {
   const text = wholeOf(source);
   if (text !== undefined && isWithin(text, budget)) return { text, bytes: 0, lines: 0 };
   const { head, tail, isOne, bytes, lines } = endsOf(source);
-  const longest = estimateTokens(marker(bytes, lines, note));
+  const longest = estimateTokens(`\n${marker(bytes, lines, note)}`); // it may need a line break of its own
   const room = { ...budget, maxTokens: budget.maxTokens - longest };
   // The budget is smaller than the marker, so there is room only for the beginning of the marker.
   if (room.maxTokens <= 0) return cutAway(marker(bytes, lines, note), budget, { bytes, lines });

@@ -4,16 +4,14 @@
  */
 import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
 import { createExec, warmUp, type ExecOptions } from "../runtime/exec.ts";
-import type { KeptFile } from "../runtime/process/recording.ts";
+import type { KeptFile } from "../runtime/process/run.ts";
 import { tryHeld } from "../runtime/effects/probe.ts";
-import type { Places } from "../runtime/process/places.ts";
 import { createProcesses, type Processes } from "../runtime/processes.ts";
 import type { CallScope } from "../runtime/context.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { createSandbox } from "../runtime/sandbox/sandbox.ts";
 import type { Grant } from "../spec/access.ts";
 import type { OwnTerminals } from "../runtime/terminal.ts";
-import { CallError } from "../base/error.ts";
 import { defined } from "../base/json.ts";
 import type { Logger } from "../spec/tool.ts";
 import type { Exec, Limits } from "../spec/capability.ts";
@@ -58,37 +56,13 @@ export function createCommands(options: CommandOptions): Commands {
   const shared = { processes, sandbox, cwd, env, ...defined({ environment, limits: commandLimits }) };
   return {
     sandbox,
-    exec(scope) {
-      const exec = createExec({ ...shared, ...execScope(scope) });
-      // A command that a running command's own call starts must not wait for a place, because its parent keeps one
-      // until the child has ended.
-      return scope.nested ? exec : inPlaces(exec, processes.places, scope);
-    },
+    exec: (scope) => createExec({ ...shared, ...execScope(scope) }),
     warmUp: (grant) => warmUp({ ...shared, grant, signal: new AbortController().signal }),
     terminals: (conversation) => processes.terminals.of(conversation),
     async close() {
       await processes.close();
       await sandbox.close();
     },
-  };
-}
-
-/** Makes each command wait until there is a place for it. Terminals have a limit of their own. */
-function inPlaces(exec: Exec, places: Places, { conversation, signal }: CommandScope): Exec {
-  const inPlace = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const leave = await places.take(conversation, signal).catch(() => {
-      throw new CallError("aborted", "the call was stopped before the command started");
-    });
-    try {
-      return await work();
-    } finally {
-      leave();
-    }
-  };
-  return {
-    ...exec,
-    run: (request) => inPlace(() => exec.run(request)),
-    shell: (line, request) => inPlace(() => exec.shell(line, request)),
   };
 }
 
@@ -110,6 +84,7 @@ function triedBeforeHeld(sandbox: Sandbox, { spawner }: Processes): Sandbox {
 
 /** Reads the getters of the scope once: each of them makes its value when it is first asked for. */
 function execScope(scope: CommandScope): Omit<ExecOptions, "processes" | "cwd" | "env"> {
-  const { conversation, grant, signal, onOutput, onRequest, onPrograms, onDenied, onHeld, keep, keepBytes } = scope;
-  return { conversation, grant, signal, onOutput, onRequest, onPrograms, onDenied, onHeld, keep, keepBytes };
+  const { conversation, nested, grant, signal, keep, keepBytes } = scope;
+  const { onOutput, onRequest, onPrograms, onDenied, onHeld } = scope;
+  return { conversation, nested, grant, signal, keep, keepBytes, onOutput, onRequest, onPrograms, onDenied, onHeld };
 }

@@ -7,7 +7,6 @@ import type { CallError } from "../base/error.ts";
 import { defined, type Json, type JsonObject } from "../base/json.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { nearest } from "../base/text.ts";
-import { createMemory, type Memory } from "../gate/memory.ts";
 import {
   approvalNames,
   sandboxNames,
@@ -16,19 +15,18 @@ import {
   type PolicyNames,
   type SandboxName,
 } from "../gate/modes.ts";
-import { checkPolicyChange } from "../gate/options.ts";
+import { checkPolicyChange, type Memory } from "../gate/options.ts";
 import type { OfferSettings } from "../registry/profile.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { ExecLayout } from "../result/layout.ts";
+import type { ExecLayout } from "../result/cut.ts";
 import type { Metrics } from "../result/metrics.ts";
 import { createShaper } from "../result/shape.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import type { ToolSpec } from "../spec/model.ts";
 import type { Approver, CallEvent, Decided, Gate } from "../spec/stages.ts";
 import type { Situation } from "../spec/tool.ts";
-import type { EncodedRequest, EncodeOptions, WireName } from "../wire/codec.ts";
+import { isWireName, wireNames, type EncodedRequest, type EncodeOptions, type WireName } from "../wire/codec.ts";
 import type { ConversationHost } from "./host.ts";
-import type { Lanes } from "./lanes.ts";
 import { offerTo, specsFor, type Offered, type ToolsForOptions } from "./offered.ts";
 import {
   checkOutput,
@@ -46,6 +44,7 @@ import {
   toAsked,
   withText,
   type CallResult,
+  type Lanes,
   type LanesOptions,
   type RunOptions,
 } from "./runner.ts";
@@ -58,6 +57,7 @@ export interface ConversationOptions {
   readonly approver?: Approver;
   /** Left out: the engine's mode, which may change while the conversation lasts. */
   readonly approval?: ApprovalName;
+  /** Left out: the engine's sandbox. */
   readonly sandbox?: SandboxName;
   /** How the outcome of a command is laid out for this conversation's model, unless the engine says otherwise. */
   readonly layout?: ExecLayout;
@@ -98,8 +98,8 @@ export interface Conversation {
   /** What would happen to this call now, and the question that would be asked. Nothing runs and nothing is counted. */
   decide(asked: Asked, signal?: AbortSignal): Promise<Decided>;
   /**
-   * Runs the calls of one turn: those that only read run together, and those that change something wait
-   * for their turn.
+   * Runs the calls of one turn: those that only read run together, and each one that changes something runs alone, in
+   * its place.
    */
   lanes(options: LanesOptions): Lanes;
   /** A call that must not run still ends, is recorded and counted. */
@@ -123,7 +123,7 @@ export interface Conversation {
   /** Another approval mode or sandbox from the next call on. */
   setPolicy(change: PolicyNames): void;
   on(listener: (event: CallEvent) => void): () => void;
-  /** Ends what it left running. It takes no calls after that. */
+  /** Ends what the conversation left running. It takes no calls after that. */
   close(): Promise<void>;
 }
 
@@ -139,7 +139,7 @@ const conversationShape = optionsShape<ConversationOptions>({
   approval: { oneOf: approvalNames },
   sandbox: { oneOf: sandboxNames },
   layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
-  memory: { methods: ["has", "add"], words: "a memory, as createMemory makes it" },
+  memory: { methods: ["has", "add"], words: "what was agreed to: a Set of strings, or an object with 'has' and 'add'" },
   filesRead: "any",
 });
 
@@ -153,7 +153,7 @@ export function createConversation(
   checkOptions("conversation", own, conversationShape);
   const { registry, host } = engine;
   const listeners = new Set<(event: CallEvent) => void>();
-  const memory = own.memory ?? createMemory();
+  const memory = own.memory ?? new Set<string>();
   let chosen: PolicyNames = defined({ approval: own.approval, sandbox: own.sandbox });
   let counter = 0;
   let closed = false;
@@ -260,14 +260,13 @@ export function createConversation(
 
 /** Wires are loaded on demand, because most programs leave them to a model. */
 async function encodeTools(wire: WireName, tools: readonly ToolSpec[], options: EncodeOptions): Promise<WireTools> {
-  const { codecs, isWireName } = await import("../wire/index.ts");
   if (!isWireName(wire)) {
-    const known = Object.keys(codecs);
-    const [guess] = nearest(wire, known, 1);
+    const [guess] = nearest(wire, wireNames, 1);
     throw new TypeError(
-      `there is no wire '${String(wire)}'${guess ? `; did you mean '${guess}'?` : ""} (${known.join(", ")})`,
+      `there is no wire '${String(wire)}'${guess ? `; did you mean '${guess}'?` : ""} (${wireNames.join(", ")})`,
     );
   }
+  const { codecs } = await import("../wire/index.ts");
   const { body, names, dropped } = codecs[wire].encodeRequest({ model: "", input: [], tools }, options);
   // A wire's `tools` field is always a list of objects; it is left out when there are no tools.
   return { tools: (body["tools"] ?? []) as readonly JsonObject[], names, dropped };

@@ -24,6 +24,7 @@ import type { HostOptions } from "./host.ts";
 
 /** Options of `createEngine`. */
 export interface EngineOptions extends HostOptions {
+  /** The tools that models may call. */
   readonly tools?: readonly AnyTool[];
   /** A registry of your own, instead of `tools`. */
   readonly registry?: Registry;
@@ -36,19 +37,24 @@ export interface EngineOptions extends HostOptions {
   readonly sandbox?: SandboxName;
   /** Asked when policy says so. Left out: nobody can be asked, and such a call ends as `needs_approval`. */
   readonly approver?: Approver;
+  /** Rules, hooks and everything else that the gate is made of. */
   readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit" | "memory" | "book">>;
+  /** How results are cut and laid out. */
   readonly result?: ShapeOptions;
   /**
    * Which built-in tools a model sees, and in which form: profile, features, ToolsConfig. Left out: what
    * the model's family was trained on.
    */
   readonly offer?: OfferSettings;
+  /** Whatever your handlers need, by name: they find it in `ctx.service`. */
   readonly service?: Readonly<Record<string, unknown>>;
+  /** Models that your handlers use, by name: they find them in `ctx.model`. */
   readonly model?: Readonly<Record<string, unknown>>;
   /** Told about every call; the default prints nothing. */
   readonly log?: Logger;
   /** Calls as OpenTelemetry metrics and spans (`createTelemetry`). */
   readonly telemetry?: Telemetry;
+  /** How long a handler may take whose tool says nothing about it. Left out: ten minutes. */
   readonly timeoutMs?: number;
   /**
    * Whose schemas' `default` values are filled in when a call leaves a parameter out: those of tools

@@ -27,6 +27,7 @@ export interface HostOptions {
   readonly workspace?: string;
   /** Where relative paths and commands start. Left out: the workspace. */
   readonly cwd?: string;
+  /** Which variables of ours commands get. Left out: those that are known to be safe. */
   readonly environment?: EnvironmentPolicy;
   /** `off`, or the path of the launcher. Left out: the launcher that set-up built. */
   readonly launcher?: string;
@@ -36,6 +37,7 @@ export interface HostOptions {
   readonly maxCommands?: number;
   /** False: the user's login files are not read for the environment of commands. */
   readonly loginFiles?: boolean;
+  /** Told about the machine: what confines commands, and what is missing. */
   readonly log?: Logger;
   /**
    * Where outputs that are too long for a model are kept, in one folder per conversation. Left out: a
@@ -44,6 +46,7 @@ export interface HostOptions {
   readonly spillDir?: string;
   /** How many bytes of one output are kept at most (64 MiB). What comes after that is only counted. */
   readonly keepBytes?: number;
+  /** Called when a file tool has changed a file. */
   readonly onFileChange?: (change: FileChange) => void;
 }
 
@@ -91,7 +94,7 @@ export function createHost(options: HostOptions): Host {
   let opened = 0;
   function conversation(id?: string, filesRead: Iterable<readonly [string, string]> = []): ConversationHost {
     const memory = createFileMemory(filesRead);
-    // Two conversations are two even if the host gave them the same name. Only the folder of their outputs goes by
+    // Conversations are kept apart even if the host gave them the same name. Only the folder of their outputs goes by
     // that name, so that it can be found again.
     const owner = `${++opened}`;
     const spillDir = join(spillRoot, id === undefined ? "main" : folderOf(id));

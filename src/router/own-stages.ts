@@ -3,10 +3,9 @@
  * rules and machine.
  */
 import type { Json } from "../base/json.ts";
-import type { Memory } from "../gate/memory.ts";
 import { asksNobody, type PolicyNames } from "../gate/modes.ts";
 import { toBaseGrant } from "../gate/grant.ts";
-import { createPolicy, type GateOptions } from "../gate/options.ts";
+import { createPolicy, type GateOptions, type Memory } from "../gate/options.ts";
 import type { Policy } from "../gate/policy-type.ts";
 import type { RuleBook } from "../gate/rules.ts";
 import type { Registry } from "../registry/registry.ts";

@@ -3,7 +3,7 @@
  * conversation has its own cache.
  */
 import { stableStringify } from "../base/json.ts";
-import { readOutput } from "../result/output.ts";
+import { readOutput } from "../result/shape.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
 import type { Runtime } from "../spec/stages.ts";
 import type { ToolOutput } from "../spec/tool.ts";

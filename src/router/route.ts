@@ -22,7 +22,7 @@ import { check, type FillDefaults } from "../check/check.ts";
 import type { Denial } from "../spec/access.ts";
 import { remarksOn, summary } from "../result/effects.ts";
 import type { Effects } from "../spec/effects.ts";
-import type { Binder, Decided, Emit, Gate, Judgement, Nest, Recorder, Runtime } from "../spec/stages.ts";
+import type { Binder, Decided, Emit, Gate, Judgement, MakeCall, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
 
 export interface Stages {
@@ -47,7 +47,7 @@ export interface CallSetting {
    */
   readonly beforeRun?: (permitted: Permitted) => Promise<void>;
   /** Runs the calls that its handler makes. */
-  readonly nest: Nest;
+  readonly makeCall: MakeCall;
   /** The hash of a question that was answered with yes before the call came here. */
   readonly approved?: string;
   readonly idempotencyKey: string;
@@ -95,7 +95,7 @@ async function attempt(reached: Reached, stages: Stages, setting: CallSetting): 
   // The effects of a held run have been decided by now, so running it again would repeat what was kept or dropped.
   const wider =
     ran.denied && ran.settled === undefined ? await stages.gate.widen(permitted, ran.denied, signal) : undefined;
-  // Somebody agreed to more, so it runs again, once
+  // Somebody agreed to more, so the call runs once more.
   if (wider !== undefined) ran = await run(wider, reached, stages, setting);
   const advice = ran.denied && stages.howToAsk?.(ran, ran.denied);
   if (advice !== undefined) ran = { ...ran, remarks: [...(ran.remarks ?? []), advice] };
@@ -109,7 +109,7 @@ async function run(permitted: Permitted, reached: Reached, stages: Stages, setti
   stages.emit({ type: "call.permitted", id, tool: tool.name, mutates, grant, ruling });
   await setting.beforeRun?.(permitted);
   await stages.record.started(permitted);
-  return stages.runtime.run(permitted, setting.signal, setting.nest, setting.idempotencyKey);
+  return stages.runtime.run(permitted, setting.signal, setting.makeCall, setting.idempotencyKey);
 }
 
 /**

@@ -2,17 +2,19 @@
  * Runs the calls of one conversation, one by one or in lanes, including the calls that their handlers
  * make. It knows which calls are running, so that ids stay unique and each listener receives only the
  * events of its own call.
+ * In lanes, calls of parallel tools run together. A call that must run alone waits for all calls before
+ * it, and all calls after it wait for it.
  */
 import { partsToText } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
-import { isObject, parseJson, type Json } from "../base/json.ts";
+import { defined, isObject, parseJson, type Json } from "../base/json.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Asked, Ended, Permitted } from "../spec/call.ts";
 import { isFreeform } from "../spec/freeform.ts";
-import type { CallEvent, Nest, Recorder } from "../spec/stages.ts";
+import type { CallEvent, MakeCall, Recorder } from "../spec/stages.ts";
 import type { AnyTool, CallOutcome } from "../spec/tool.ts";
-import { createLanes, type InnerLanes, type LaneOptions, type Lanes, type MadeBy } from "./lanes.ts";
 import { route, type CallSetting, type Stages } from "./route.ts";
+import { createTurns, type Turns } from "./turns.ts";
 
 /** Options for one call. */
 export interface RunOptions {
@@ -33,6 +35,7 @@ export interface RunOptions {
 
 /** Options for the calls of one answer. */
 export interface LanesOptions extends Omit<RunOptions, "onEvent" | "approved"> {
+  /** Ends all calls of these lanes. */
   readonly signal: AbortSignal;
   /** Calls that may change something wait for this. */
   readonly ready?: Promise<void>;
@@ -47,7 +50,7 @@ export interface CallResult extends Ended {
 export interface Runner {
   run(asked: Asked, signal?: AbortSignal, options?: RunOptions): Promise<Ended>;
   lanes(options: LanesOptions): Lanes;
-  /** The call that is really meant, if this one only names another (`call_tool`). */
+  /** The call that this one names, if it does nothing but name another (`call_tool`). */
   meant(asked: Asked): Asked;
   /** Passes an event on to the listeners of its call. */
   heard(event: CallEvent): void;
@@ -89,16 +92,14 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
     const own = stages();
     const asked = withFreeId(given);
     const { recorder = nothing, onEvent = ignore, beforeRun, approved, scope = id } = options;
-    const nest = nestIn(asked, inner, by.depth, registry);
     running.set(asked.id, onEvent);
     try {
       // A yes is given to one call, and does not extend to the calls which that call makes.
       const setting: CallSetting = {
         signal: by.signal,
-        nest,
+        makeCall: callsWithin(asked, inner, by.depth, registry),
         idempotencyKey: `${scope}/${asked.id}`,
-        ...(beforeRun === undefined ? {} : { beforeRun }),
-        ...(by.depth > 0 || approved === undefined ? {} : { approved }),
+        ...defined({ beforeRun, approved: by.depth > 0 ? undefined : approved }),
       };
       const ended = await route(asked, recorded(own, recorder), setting);
       count(ended);
@@ -136,11 +137,110 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
   };
 }
 
-/** How deep calls may nest. More than this is a tool that calls itself. */
+/** Runs calls side by side where their tools allow it, and the others in order. */
+export interface Lanes {
+  /** Starts the call as soon as its turn comes. */
+  add(asked: Asked, by?: MadeBy): Promise<Ended>;
+  /** Resolves when everything added so far has ended. */
+  idle(): Promise<void>;
+}
+
+/** The lanes in which the calls made by a running call take their turns. */
+export type InnerLanes = Pick<Lanes, "add">;
+
+/** What a call inherits from the call whose handler made it. */
+export interface MadeBy {
+  readonly signal: AbortSignal;
+  readonly depth: number;
+}
+
+export interface LaneOptions {
+  /** Runs one call down the line. */
+  readonly run: (asked: Asked, inner: InnerLanes, by?: MadeBy) => Promise<Ended>;
+  /** Whether it may run beside others. Calls of unknown tools may, because they only end with an error. */
+  readonly isParallel: (asked: Asked) => boolean;
+  readonly isMutating: (asked: Asked) => boolean;
+  /** When the turn is ready. Calls that change something wait for it. */
+  readonly ready?: Promise<void>;
+  /** Called when a call begins to wait for `ready`, and again when it stops waiting. */
+  readonly onWait?: (asked: Asked, state: "waiting" | "released") => void;
+}
+
+export function createLanes(options: LaneOptions): Lanes {
+  const turns = createTurns();
+  const lanes: Lanes = {
+    async add(asked, by) {
+      const alone = !options.isParallel(asked);
+      const place = takePlace(turns, alone);
+      try {
+        await place.come();
+        if (options.ready && options.isMutating(asked)) await waitFor(options.ready, asked, options);
+        // While a call runs alone, the calls that it makes run alone too, and take turns among themselves.
+        return await options.run(asked, alone ? createLanes(options) : besides(options, lanes, place), by);
+      } finally {
+        place.leave();
+      }
+    },
+    idle: turns.idle,
+  };
+  return lanes;
+}
+
+async function waitFor(ready: Promise<void>, asked: Asked, { onWait }: LaneOptions): Promise<void> {
+  // If `ready` has resolved already, it wins the race against this promise, and nobody has to be told about a wait.
+  const notYet = Promise.resolve().then(() => undefined);
+  const isReady = await Promise.race([ready.then(() => true), notYet.then(() => false)]);
+  if (isReady) return;
+  onWait?.(asked, "waiting");
+  await ready;
+  onWait?.(asked, "released");
+}
+
+/**
+ * The calls made by a call that runs beside others. Those that may also run beside others run within
+ * their parent's turn. One that must run alone waits in line like any other call; its parent gives up
+ * its own turn in the meantime, or the two would wait for each other for ever.
+ */
+function besides(options: LaneOptions, lanes: Lanes, place: Place): InnerLanes {
+  const inner: InnerLanes = {
+    add: (asked, by) =>
+      options.isParallel(asked) ? options.run(asked, inner, by) : place.without(() => lanes.add(asked, by)),
+  };
+  return inner;
+}
+
+type Place = ReturnType<typeof takePlace>;
+
+function takePlace(turns: Turns, alone: boolean) {
+  let turn = turns.take(alone);
+  let outside = 0;
+  let left = false;
+  return {
+    come: () => turn.come,
+    /** Gives the turn up while `work` goes on, and takes another one afterwards. */
+    async without<Result>(work: () => Promise<Result>): Promise<Result> {
+      if (outside++ === 0) turn.end();
+      try {
+        return await work();
+      } finally {
+        if (--outside === 0 && !left) {
+          turn = turns.take(alone);
+          await turn.come;
+        }
+      }
+    },
+    leave(): void {
+      left = true;
+      turn.end();
+    },
+  };
+}
+
+/** How deep calls may nest. A call nested deeper can only come from a tool that calls itself. */
 const maxDepth = 16;
 
 /** The calls that one call's handler makes: numbered below their parent, and run in the lanes it was given. */
-function nestIn(parent: Asked, inner: InnerLanes, depth: number, registry: Registry): Nest {
+function callsWithin(parent: Asked, inner: InnerLanes, depth: number, registry: Registry): MakeCall {
   let made = 0;
   return async (name, input, signal) => {
     if (depth >= maxDepth)

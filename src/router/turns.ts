@@ -1,6 +1,6 @@
 /**
- * Whose turn it is. Whoever may run beside others does; whoever must run alone waits for all before
- * it, and all after it wait.
+ * Puts things in line. Those that may run beside others do. One that must run alone waits for all before it, and all
+ * after it wait for it.
  */
 export interface Turns {
   take(alone: boolean): Turn;
@@ -15,7 +15,10 @@ export interface Turn {
 }
 
 export function createTurns(): Turns {
-  /** The turns that run beside each other since the last one that ran alone, and that last one. */
+  /**
+   * The turns taken since the last one that runs alone. They run beside each other, and all of them wait for that
+   * one, which is included here.
+   */
   let together = new Set<Promise<unknown>>();
   let last: Promise<unknown> = Promise.resolve();
   return {

@@ -1,9 +1,10 @@
 /** What a handler is given: capabilities that reach exactly as far as the call's grant. */
+import { isUtf8 } from "node:buffer";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Permitted } from "../spec/call.ts";
 import type { Exec, ExecChunk, ExecResult, Fetch, Files, StartedPrograms } from "../spec/capability.ts";
 import type { Answerer, Ask } from "../spec/question.ts";
-import type { ChangedText, Emit, Nest } from "../spec/stages.ts";
+import type { ChangedText, Emit, MakeCall } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolProgress } from "../spec/tool.ts";
 import type { Json } from "../base/json.ts";
 import { createAsk } from "./ask.ts";
@@ -57,7 +58,7 @@ const maxLogEvents = 1_000;
 
 /** What belongs to one run of one call. */
 export interface OneRun extends Pick<CallScope, "onDenied" | "onHeld" | "onRequest" | "idempotencyKey"> {
-  readonly nest: Nest;
+  readonly makeCall: MakeCall;
 }
 
 /** What a context builds its capabilities from, and those it has built. Most calls use one capability or none. */
@@ -87,7 +88,7 @@ export function createContext(permitted: Permitted, options: ContextOptions, sto
     options,
     stop,
     idempotencyKey: run.idempotencyKey,
-    nest: run.nest,
+    makeCall: run.makeCall,
     onDenied: run.onDenied,
     onHeld: run.onHeld,
     onRequest: run.onRequest,
@@ -102,7 +103,7 @@ export function createContext(permitted: Permitted, options: ContextOptions, sto
     progress(progress: ToolProgress) {
       if (++own.reported <= maxProgressEvents) options.emit({ type: "call.progress", id, progress });
     },
-    call: (name: string, input: Json = {}) => run.nest(name, input, stop.signal),
+    call: (name: string, input: Json = {}) => run.makeCall(name, input, stop.signal),
     service: options.service ?? nothing,
     model: options.model ?? nothing,
     session: options.session,
@@ -179,12 +180,10 @@ function toChangedText({ path, before, after }: FileChange): ChangedText {
 }
 
 function toText(bytes: Uint8Array | undefined): string | undefined {
-  if (bytes === undefined || bytes.length > maxChangedBytes || bytes.includes(0)) return undefined;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined; // another encoding, or no text at all
-  }
+  if (bytes === undefined || bytes.length > maxChangedBytes) return undefined;
+  // Neither of another encoding nor no text at all.
+  const isText = isUtf8(bytes) && !bytes.includes(0);
+  return isText ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString() : undefined;
 }
 
 /** The operator's log, which whoever follows the call receives as well. */

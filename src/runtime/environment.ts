@@ -3,6 +3,9 @@
  * out, and a name that looks like a secret stays out even if everything else is inherited. Codex's
  * names for the settings work too.
  */
+import { isObject } from "../base/json.ts";
+
+/** Which variables of the engine's own environment a command gets. */
 export interface EnvironmentPolicy {
   /**
    * `safe` (the default): names known to be harmless, for people and tool chains. `core`: the dozen that
@@ -59,8 +62,8 @@ const secrets = [
 ];
 
 /**
- * Sockets of the host, through which others would act for the command. They are never inherited,
- * whatever the policy says.
+ * Sockets of the host, through which others would act for the command. They are inherited only where
+ * everything is, secrets included.
  */
 const sockets = [
   "SSH_AUTH_SOCK",
@@ -154,7 +157,7 @@ function names(value: unknown): readonly string[] | undefined {
 }
 
 function isVariables(value: unknown): value is Readonly<Record<string, string>> {
-  return typeof value === "object" && value !== null && Object.values(value).every((item) => typeof item === "string");
+  return isObject(value) && Object.values(value).every((item) => typeof item === "string");
 }
 
 /**

@@ -1,7 +1,12 @@
-/** Commands as a handler gets them. Each one starts inside what the call was granted, or not at all. */
+/**
+ * Commands as a handler gets them. What a handler left out of a command is filled in from its call, and
+ * the command starts inside what the call was granted, or not at all.
+ */
+import { totalmem } from "node:os";
+import { resolve } from "node:path";
 import { CallError } from "../base/error.ts";
 import { defined } from "../base/json.ts";
-import { joinDenials } from "./sandbox/denial.ts";
+import { joinDenials, limitDenial } from "./sandbox/denial.ts";
 import { shortList } from "./sandbox/programs.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type {
@@ -15,13 +20,10 @@ import type {
   TerminalRequest,
   TerminalView,
 } from "../spec/capability.ts";
-import { commandEnvironment, type EnvironmentPolicy } from "./environment.ts";
-import { checkCwd, StartError } from "./process/child.ts";
-import type { Confined, Ending, HeldRun } from "./process/child.ts";
+import { commandEnvironment, quietEnv, terminalEnv, type EnvironmentPolicy } from "./environment.ts";
+import { checkCwd, StartError, type Confined, type Ending, type HeldRun } from "./process/child.ts";
 import { defaultKeepBytes } from "./kept.ts";
-import { limitDenial, toLaunch } from "./launch.ts";
-import type { KeptFile } from "./process/recording.ts";
-import { runToEnd } from "./process/run.ts";
+import { runToEnd, type KeptFile } from "./process/run.ts";
 import type { Processes } from "./processes.ts";
 import { lineShell, userShell } from "./shell.ts";
 import type { ConfineOptions, Sandbox } from "./sandbox/backend.ts";
@@ -40,8 +42,13 @@ export interface ExecOptions {
   /** What every command of this call may use. A request may ask for less. */
   readonly limits?: Limits;
   readonly signal: AbortSignal;
-  /** The conversation that owns the terminals. */
+  /** The conversation that owns the terminals, and in whose share of the places commands run. */
   readonly conversation?: string;
+  /**
+   * The call was made by another call. Its commands then wait for no place, because the call that made it
+   * keeps one until this one has ended.
+   */
+  readonly nested?: boolean;
   /** Called for every request that this call's commands make, if the network is a list of hosts. */
   readonly onRequest?: ConfineOptions["onRequest"];
   /** Called with the programs that a command started, if each start was judged. A long list comes in parts. */
@@ -73,18 +80,17 @@ export function createExec(options: ExecOptions): Exec {
   const loginEnv = () => readLoginEnv(options);
   let hasHeld = false;
 
-  function listener(request: {
-    readonly onOutput?: (chunk: ExecChunk) => void;
-  }): ((chunk: ExecChunk) => void) | undefined {
-    if (!options.onOutput) return request.onOutput;
-    return (chunk) => {
-      request.onOutput?.(chunk);
-      options.onOutput?.(chunk);
-    };
+  /** Waits until there is a place for a command. Terminals have a limit of their own. */
+  async function inPlace(work: () => Promise<ExecResult>): Promise<ExecResult> {
+    if (options.nested) return twice(work);
+    const leave = await processes.places.take(conversation, signal).catch(() => {
+      throw stoppedEarly();
+    });
+    return twice(work).finally(leave);
   }
 
   async function run(request: ExecRequest, env = options.env): Promise<ExecResult> {
-    if (signal.aborted) throw new CallError("aborted", "the call was stopped before the command started");
+    if (signal.aborted) throw stoppedEarly();
     if (hasHeld)
       throw new CallError("failed", "what this call writes is held, and then a call can run only one command", {
         hint: "put the commands into one line",
@@ -93,7 +99,7 @@ export function createExec(options: ExecOptions): Exec {
     const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
       maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
       ...keepingOf(request, options),
-      onOutput: listener(request),
+      onOutput: listener(request, options),
       onLine: request.onLine,
       signal: request.signal === undefined ? signal : AbortSignal.any([signal, request.signal]),
     }).catch(async (error: unknown) => {
@@ -114,22 +120,21 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   async function open(request: TerminalRequest): Promise<TerminalView> {
-    if (isHeld(options.grant)) throw new CallError("failed", "a terminal goes on after the call, so it cannot be held");
+    if ((options.grant.writes ?? "direct") !== "direct")
+      throw new CallError("failed", "a terminal goes on after the call, so it cannot be held");
     const env = request.login ? await loginEnv() : options.env;
     const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
     const launch = await confine(toLaunch(request, env, options, request.tty ? size : undefined), options);
-    const told = { ...request, ...defined({ onOutput: listener(request) }) };
+    const told = { ...request, ...defined({ onOutput: listener(request, options) }) };
     const { spawner } = processes;
     return terminals.open(told, { launch, spawner, keeping: keepingOf(request, options) }, signal);
   }
 
   return {
     shellPath,
-    run: (request) => twice(() => run(request)),
-    async shell(line, { login = true, ...request } = {}) {
-      const base = login ? await loginEnv() : options.env;
-      return twice(() => run({ ...request, argv: [shellPath, "-c", line] }, base));
-    },
+    run: (request) => inPlace(() => run(request)),
+    shell: (line, { login = true, ...request } = {}) =>
+      inPlace(async () => run({ ...request, argv: [shellPath, "-c", line] }, login ? await loginEnv() : options.env)),
     terminals: {
       open: (request) => twice(() => open(request)),
       write: (id, input) => terminals.write(id, input, signal),
@@ -139,13 +144,70 @@ export function createExec(options: ExecOptions): Exec {
   };
 }
 
+function stoppedEarly(): CallError {
+  return new CallError("aborted", "the call was stopped before the command started");
+}
+
+type Listening = Pick<ExecOptions, "onOutput">;
+
+function listener(request: Listening, { onOutput }: Listening): Listening["onOutput"] {
+  if (!onOutput) return request.onOutput;
+  return (chunk) => {
+    request.onOutput?.(chunk);
+    onOutput(chunk);
+  };
+}
+
+const gib = 1024 ** 3;
+
+/** The limits unless others are set: enough for builds and browsers, but too little to bring the machine down. */
+export function defaultLimits(): Limits {
+  memory ??= totalmem();
+  const memoryBytes = Math.max(gib, Math.floor(memory * 0.8));
+  return { processes: 4096, memoryBytes, fileBytes: 8 * gib, openFiles: 65_536, tempBytes: 4 * gib };
+}
+
+/** A machine's does not change while we run, and Node reads a file to find it out. */
+let memory: number | undefined;
+
+/** Removes limits of 0, which mean no limit. */
+function held(limits: Limits): Limits {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== 0));
+}
+
+/** A request with everything filled in that it left out. */
+export function toLaunch(
+  { argv, cwd, env: own, stdin, timeoutMs, limits, isolated = false }: ExecRequest,
+  env: Launch["env"],
+  options: Pick<Launch, "cwd" | "grant" | "limits">,
+  tty?: Launch["tty"],
+): Launch {
+  if (argv.length === 0 || argv[0] === "")
+    throw new CallError("invalid_input", "the command is empty", { hint: "give the program and its arguments" });
+  return {
+    argv,
+    cwd: resolve(options.cwd, cwd ?? ""),
+    env: { ...env, ...(tty ? terminalEnv : quietEnv), ...own },
+    limits: held({
+      ...defaultLimits(),
+      ...options.limits,
+      ...limits,
+      ...(timeoutMs === undefined ? {} : { timeoutMs: timeoutMs * (options.grant.patience ?? 1) }),
+    }),
+    grant: isolated ? isolatedGrant(options.grant) : options.grant,
+    ...defined({ stdin, tty }),
+  };
+}
+
+/** Narrower than any grant, while everything that was hidden or denied stays so. */
+function isolatedGrant({ mask, denied, patience }: Grant): Grant {
+  const walls = { policy: "read-only", confined: true, write: [], protect: [], network: "off" } as const;
+  return { ...walls, mask, ...defined({ denied, patience }) };
+}
+
 /** No yes opens the walls of what is isolated in any case: nobody is asked about what it met. */
 function unreported({ onDenied: _onDenied, ...options }: ExecOptions): ExecOptions {
   return options;
-}
-
-function isHeld({ writes = "direct" }: Grant): boolean {
-  return writes !== "direct";
 }
 
 /** What login files set is held to the same policy as what we were started with: a profile may export secrets. */

@@ -6,7 +6,8 @@
 import type { Files } from "../spec/capability.ts";
 import { hasHandles } from "./files/fd.ts";
 import { createGuard } from "./files/guard.ts";
-import { listFolder, maxWholeBytes, readWhole, slice, statEntry } from "./files/reading.ts";
+import { createPathSet } from "./files/paths.ts";
+import { listFolder, listNames, maxWholeBytes, readWhole, slice, statEntry } from "./files/reading.ts";
 import { withHeld, type FileMemory, type FilesOptions, type Scope } from "./files/scope.ts";
 import { decodeText } from "./files/text.ts";
 import { copy, move } from "./files/transfer.ts";
@@ -29,7 +30,7 @@ export function createFileMemory(known: Iterable<readonly [string, string]> = []
         fresh.set(path, version);
       },
     },
-    maskCache: { mask: [], resolved: [] },
+    maskCache: { mask: [], resolved: createPathSet([]) },
     takeNew() {
       if (fresh.size === 0) return [];
       const taken = [...fresh];
@@ -44,15 +45,16 @@ const defaultSlice = { maxLineBytes: 64 * 1024, maxBytes: 64 * 1024 * 1024 };
 export function createFiles(options: FilesOptions): Files {
   const memory = options.memory ?? createFileMemory();
   const guard = createGuard({ workspace: options.workspace, grant: options.grant, maskCache: memory.maskCache });
-  const scope: Scope = { ...options, guard, memory, handles: options.handles ?? hasHandles() };
+  const scope: Scope = { ...options, guard, memory, handles: options.handles ?? hasHandles(), contents: new WeakMap() };
   return {
     resolve: async (path, use) =>
       use === "read" ? withHeld(scope, path, (held) => held.real) : whereWritten(scope, path),
     read: async (path) => readWhole(scope, path).bytes,
-    async readText(path) {
-      const { bytes, version } = readWhole(scope, path);
+    async readText(path, how) {
+      const { bytes, version, mode } = readWhole(scope, path, how?.toWrite);
       scope.memory.seen.set(version.path, version.token);
-      return { ...decodeText(bytes), version };
+      if (scope.onChange) scope.contents.set(version, bytes);
+      return { ...decodeText(bytes), version, mode };
     },
     slice: async (path, from, to, limits) => slice(scope, path, from, to, { ...defaultSlice, ...limits }),
     async *lines(path, from, to) {
@@ -65,6 +67,7 @@ export function createFiles(options: FilesOptions): Files {
     mkdir: async (path, how) => makeFolder(scope, path, how?.recursive === true),
     move: async (from, to) => move(scope, from, to),
     copy: async (from, to) => copy(scope, from, to),
+    names: async (path) => withHeld(scope, path, (held) => listNames(held, scope.guard)),
     list: async (path) => withHeld(scope, path, (held) => listFolder(held, scope.guard)),
     stat: async (path) => statEntry(scope, path),
   };

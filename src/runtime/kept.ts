@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { KeptFile } from "./process/recording.ts";
+import type { KeptFile } from "./process/run.ts";
 
 /** How much of one output is kept at most, unless the engine's options say otherwise. */
 export const defaultKeepBytes = 64 * 1024 * 1024;

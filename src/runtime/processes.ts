@@ -17,7 +17,7 @@ export interface Processes {
   readonly spawner: Spawner;
   readonly loginEnv: LoginEnv;
   readonly terminals: TerminalHost;
-  /** Shared fairly between conversations. */
+  /** How many commands may run, shared fairly between conversations. */
   readonly places: Places;
   /** Ends every command and terminal that is still there. */
   close(): Promise<void>;

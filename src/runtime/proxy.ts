@@ -7,7 +7,7 @@ import { createServer, request as httpRequest, STATUS_CODES } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { pipeline, type Duplex } from "node:stream";
 import { CallError } from "../base/error.ts";
 import type { Denial } from "../spec/access.ts";
 import { createDoor, isRefusal } from "./proxy/door.ts";
@@ -77,7 +77,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     track(upstream);
     client.write("HTTP/1.1 200 Connection Established\r\n\r\n");
     upstream.write(head);
-    upstream.pipe(client).pipe(upstream);
+    join(client, upstream);
+    join(upstream, client);
   }
 
   async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -99,10 +100,12 @@ export function createProxy(options: ProxyOptions): Proxy {
     });
     onward.once("response", (from) => {
       response.writeHead(from.statusCode ?? 502, withoutHopByHop(from.headers));
-      from.pipe(response);
+      join(from, response);
     });
     onward.once("error", () => response.destroy());
-    request.pipe(onward);
+    // A client that hangs up while it waits for an answer.
+    response.once("close", () => onward.destroy());
+    join(request, onward);
   }
 
   const server = createServer((request, response) => void forward(request, response).catch(() => response.destroy()));
@@ -121,6 +124,11 @@ export function createProxy(options: ProxyOptions): Proxy {
         for (const stream of open) stream.destroy();
       }),
   };
+}
+
+/** When one side goes away without a word, so does the other, which would otherwise wait for it. */
+function join(from: NodeJS.ReadableStream, to: NodeJS.WritableStream): void {
+  pipeline(from, to, () => {}); // both are destroyed, which is all there is to say
 }
 
 const badRequest = new CallError("network", "not a request this proxy understands");

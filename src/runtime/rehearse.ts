@@ -8,10 +8,9 @@ import { CallError } from "../base/error.ts";
 import type { Grant } from "../spec/access.ts";
 import type { Checked } from "../spec/call.ts";
 import type { Files } from "../spec/capability.ts";
-import type { ToolContext } from "../spec/tool.ts";
+import type { ToolContext, ToolOutput } from "../spec/tool.ts";
 import { unifiedDiff } from "./diff-text.ts";
 import { createFiles } from "./files.ts";
-import { runHandler } from "./handler.ts";
 import { createStop, type Stop } from "./stop.ts";
 
 export interface RehearseOptions {
@@ -22,6 +21,8 @@ export interface RehearseOptions {
   /** Files whose content is not shown. */
   readonly isHidden: (path: string) => boolean;
   readonly signal: AbortSignal;
+  /** Given by the run stage, which alone calls handlers. */
+  readonly runHandler: (call: Checked, ctx: ToolContext, timeoutMs: number, stop: Stop) => Promise<ToolOutput>;
   readonly timeoutMs?: number;
   readonly maxChars?: number;
 }
@@ -36,9 +37,7 @@ export async function rehearse(checked: Checked, options: RehearseOptions): Prom
   const { files, changes } = recordingFiles(options);
   const stop = createStop(options.signal);
   try {
-    // check() has proved that this input fits this tool; a registry keeps the type as `never`.
-    const handler = (ctx: ToolContext) => checked.tool.run(checked.input as never, ctx);
-    await runHandler(handler, createContext(checked, options, files, stop), timeoutMs, stop);
+    await options.runHandler(checked, createContext(checked, options, files, stop), timeoutMs, stop);
   } catch {
     // If somebody agrees to the call, the call itself will report what goes wrong here.
     return undefined;
@@ -80,6 +79,7 @@ function recordingFiles({ workspace, cwd, grant }: RehearseOptions) {
   };
   const files: Files = {
     ...real,
+    readText: (path) => real.readText(path),
     resolve: (path, use) => (use === "write" ? places : real).resolve(path, use),
     write: (path, data) => remember(path, typeof data === "string" ? Buffer.from(data) : data),
     remove: async (path) => void (await remember(path, undefined)),

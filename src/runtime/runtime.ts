@@ -3,19 +3,18 @@
  * that reach exactly as far as the call's grant. `runtime/` decides nothing: the gate has settled what
  * may be done.
  */
-import { CallError } from "../base/error.ts";
+import { CallError, Fault } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
 import type { Denial } from "../spec/access.ts";
-import type { Permitted, Ran } from "../spec/call.ts";
+import type { Checked, Permitted, Ran } from "../spec/call.ts";
 import type { ExecResult } from "../spec/capability.ts";
 import type { Runtime } from "../spec/stages.ts";
-import type { ToolOutput } from "../spec/tool.ts";
+import type { ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
 import { defined } from "../base/json.ts";
 import type { HeldRun } from "./process/child.ts";
 import { createContext, type ContextOptions } from "./context.ts";
-import { runHandler } from "./handler.ts";
 import type { ProxiedRequest } from "./proxy.ts";
-import { createStop } from "./stop.ts";
+import { createStop, type Stop } from "./stop.ts";
 
 interface Held extends Pick<ExecResult, "exitCode" | "output"> {
   readonly run: HeldRun;
@@ -55,14 +54,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   return {
-    async run(permitted, signal, nest, idempotencyKey): Promise<Ran> {
+    async run(permitted, signal, makeCall, idempotencyKey): Promise<Ran> {
       const startedAt = now();
       const stop = createStop(signal);
       const denials: Denial[] = [];
       let held: Held | undefined;
       const requests: ProxiedRequest[] = [];
       const ctx = createContext(permitted, options, stop, {
-        nest,
+        makeCall,
         idempotencyKey,
         onDenied: (denial) => denials.push(denial),
         onHeld: (run, end) => (held = { run, ...end }),
@@ -75,8 +74,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         held === undefined ? done : readHeld(done, held, requests);
       const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
       try {
-        // A registry keeps a tool's input type as `never`; check() has proved that this input fits it.
-        const output = await runHandler((at) => permitted.tool.run(permitted.input as never, at), ctx, timeoutMs, stop);
+        const output = await runHandler(permitted, ctx, timeoutMs, stop);
         return await withEffects(ran(permitted, startedAt, output, denials[0]));
       } catch (error) {
         if (!CallError.is(error)) throw error;
@@ -101,7 +99,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       // Loaded only when somebody is asked, because most calls are not asked about.
       const { rehearse } = await import("./rehearse.ts");
       const { workspace, cwd } = options;
-      return rehearse(checked, { workspace, cwd, grant, isHidden, signal });
+      return rehearse(checked, { workspace, cwd, grant, isHidden, signal, runHandler });
     },
   };
 }
@@ -109,4 +107,69 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 function ran(permitted: Permitted, startedAt: number, output: ToolOutput, denied: Denial | undefined): Ran {
   const base = extend(permitted, { startedAt, output });
   return denied === undefined ? base : { ...base, denied };
+}
+
+/** Runs a handler until it ends, its time is up or it is stopped, whichever comes first. */
+async function runHandler(call: Checked, ctx: ToolContext, timeoutMs: number, stop: Stop): Promise<ToolOutput> {
+  try {
+    // A registry keeps a tool's input type as `never`; check() has proved that this input fits it.
+    const started = call.tool.run(call.input as never, ctx);
+    if (isGenerator(started)) return await endInTime(drive(started, ctx), timeoutMs, stop);
+    // A result that is there already needs no timer.
+    return isPromise(started) ? await endInTime(started, timeoutMs, stop) : started;
+  } catch (error) {
+    // A handler that was stopped may throw the signal's own reason, or anything else.
+    if (stop.signal.aborted && !CallError.is(error) && !Fault.is(error)) throw interrupted(error);
+    throw asCallError(error);
+  }
+}
+
+function interrupted(cause?: unknown): CallError {
+  return new CallError("aborted", "The call was interrupted before it ended.", { cause });
+}
+
+/** A handler that ignores its signal does not hold up the call: the race ends without it. */
+async function endInTime(running: Promise<ToolOutput>, timeoutMs: number, stop: Stop): Promise<ToolOutput> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(timedOut(timeoutMs));
+      stop.abort();
+    }, timeoutMs);
+    stop.whenStopped(() => reject(interrupted()));
+  });
+  try {
+    return await Promise.race([running, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function timedOut(ms: number): CallError {
+  return new CallError("timeout", `The tool did not end within ${ms} ms.`, {
+    hint: "Ask for less at once, or give it more time.",
+  });
+}
+
+async function drive(steps: AsyncGenerator<ToolProgress, ToolOutput>, ctx: ToolContext): Promise<ToolOutput> {
+  for (;;) {
+    const step = await steps.next();
+    if (step.done) return step.value;
+    ctx.progress(step.value);
+  }
+}
+
+function isPromise(value: unknown): value is Promise<ToolOutput> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+function isGenerator(value: unknown): value is AsyncGenerator<ToolProgress, ToolOutput> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value && "next" in value;
+}
+
+/** Whatever a handler throws is told to the model, except a fault, which ends the turn. */
+function asCallError(error: unknown): CallError | Fault {
+  if (CallError.is(error) || Fault.is(error)) return error;
+  const words = error instanceof Error ? error.message : String(error);
+  return new CallError("failed", words === "" ? "The tool failed without saying why." : words, { cause: error });
 }

@@ -5,7 +5,7 @@ import type { Grant } from "../spec/access.ts";
 import type { TerminalInfo, TerminalInput, TerminalRequest, TerminalView } from "../spec/capability.ts";
 import type { Child, ChildEnd, Confined, Spawner } from "./process/child.ts";
 import { createDeltas, type Deltas } from "./process/deltas.ts";
-import { createRecording, type Recording, type RecordingOptions } from "./process/recording.ts";
+import { createRecording, type Recording, type RecordingOptions } from "./process/run.ts";
 
 /** All terminals of one engine: their number is the machine's business, each of them belongs to one conversation. */
 export interface TerminalHost {

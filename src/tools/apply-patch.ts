@@ -51,7 +51,7 @@ const filesInput = {
   additionalProperties: false,
 } as const;
 
-/** For models that write patches as text. */
+/** `apply_patch`, for models that write patches as plain text. */
 export const applyPatch = defineTool({
   name: "apply_patch",
   description,
@@ -129,7 +129,7 @@ function isWholeFile(file: unknown): file is WholeFile {
   return typeof file.path === "string" && typeof file.content === "string";
 }
 
-/** The same as a function: `{ input }`. */
+/** `apply_patch` as a function, for models that write no plain text calls: `{ input }`. */
 export const applyPatchFunction = defineTool({
   name: "apply_patch",
   description,
@@ -142,7 +142,7 @@ export const applyPatchFunction = defineTool({
   run: ({ input }, ctx) => answer(runPatch(input, ctx)),
 });
 
-/** Whole files, given as JSON. */
+/** `apply_patch` with whole files, given as JSON. */
 export const applyPatchFiles = defineTool({
   name: "apply_patch",
   description: filesDescription,

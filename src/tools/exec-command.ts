@@ -10,7 +10,7 @@ import {
   unlistedEscalation,
   type CommandForm,
 } from "./command.ts";
-import { findPatchCommand } from "./patch/in-shell.ts";
+import { findPatchCommand } from "./command.ts";
 
 type TerminalView = Awaited<ReturnType<ToolContext["exec"]["terminals"]["open"]>>;
 

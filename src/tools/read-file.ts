@@ -59,7 +59,8 @@ async function readSlice(path: string, offset: number, limit: number, ctx: ToolC
   if (kind.type === "utf16") return showText((await ctx.files.readText(path)).text.split(/\r?\n/), offset, limit);
   if (!isText(kind)) throw notText(path, kind, slice.sizeBytes);
   if (slice.lines.length === 0 && slice.sizeBytes === 0) return "(The file is empty.)";
-  if (slice.lines.length === 0) throw new CallError("invalid_input", `${path} has fewer than ${offset} lines.`);
+  if (slice.lines.length === 0)
+    throw new CallError("invalid_input", `${path} has fewer than ${Math.abs(offset)} lines.`);
   const shown = slice.lines.map((line, index) => showLine(line, slice.first + index));
   const next =
     slice.more && offset > 0 ? [`(More lines follow; the next is offset ${offset + slice.lines.length}.)`] : [];

@@ -1,4 +1,4 @@
-/** Text back into the bytes it came from. */
+/** Turns text back into the bytes it came from. */
 import { CallError, type ToolContext } from "../index.ts";
 
 export type Files = ToolContext["files"];

@@ -20,7 +20,7 @@ test("the text of a resource is cut like any text, and kept whole", async () => 
   const { files, context } = keeper();
   const whole = "a line of a resource\n".repeat(10_000);
   const parts: readonly Part[] = [{ type: "resource", uri: "x://r", text: whole }];
-  const cut = await cutOutput({ parts, ok: true }, budget, context);
+  const cut = await cutOutput({ content: parts, ok: true }, budget, context);
   expect(estimateTokens(partsToText(cut.parts))).toBeLessThanOrEqual(1_000);
   expect(files.get(cut.file!)).toBe(whole);
   expect(partsToText(cut.parts)).toContain(`whole in ${cut.file}`);
@@ -34,7 +34,7 @@ test("all texts of a result share one budget, and one file holds them all", asyn
     { type: "resource", uri: "x://r", text: words },
     { type: "text", text: words },
   ];
-  const cut = await cutOutput({ parts, ok: true }, budget, context);
+  const cut = await cutOutput({ content: parts, ok: true }, budget, context);
   expect(estimateTokens(partsToText(cut.parts))).toBeLessThanOrEqual(1_050);
   expect([...files.values()]).toEqual([[words, words, words].join("\n")]);
 });
@@ -45,7 +45,7 @@ test("a blob of any size becomes a line that says what and where it is, and the 
   const parts: readonly Part[] = [
     { type: "resource", uri: "x://blob", mediaType: "application/zip", data: bytes.toString("base64") },
   ];
-  const cut = await cutOutput({ parts, ok: true }, budget, context);
+  const cut = await cutOutput({ content: parts, ok: true }, budget, context);
   expect(cut.parts).toEqual([
     { type: "resource", uri: "x://blob", mediaType: "application/zip" },
     {
@@ -61,11 +61,11 @@ test("images go along as long as the budget has room for them; one that is too l
   const { context } = keeper();
   const image: Part = { type: "image", mediaType: "image/png", data: Buffer.alloc(300).toString("base64") };
   const large: Part = { ...image, data: Buffer.alloc(6 << 20).toString("base64") };
-  const many = await cutOutput({ parts: Array.from({ length: 9 }, () => image), ok: true }, defaultBudget, context);
+  const many = await cutOutput({ content: Array.from({ length: 9 }, () => image), ok: true }, defaultBudget, context);
   expect(many.parts.map(({ type }) => type)).toEqual([...Array(6).fill("image"), ...Array(3).fill("text")]);
-  const one = await cutOutput({ parts: [large], ok: true }, defaultBudget, context);
+  const one = await cutOutput({ content: [large], ok: true }, defaultBudget, context);
   expect(partsToText(one.parts)).toContain("[image image/png: 6291456 bytes, too large to show, whole in");
-  const small = await cutOutput({ parts: [image], ok: true }, { ...defaultBudget, maxTokens: 100 }, context);
+  const small = await cutOutput({ content: [image], ok: true }, { ...defaultBudget, maxTokens: 100 }, context);
   expect(small.parts).toEqual([image]);
 });
 
@@ -81,7 +81,7 @@ test("an output that is kept in part is said to be", async () => {
     kept: { path: "/kept/partly", bytes: 500 },
   };
   const exec = { stdout: output, stderr: "", output, exitCode: 0, durationMs: 1, timedOut: false };
-  const cut = await cutOutput({ parts: [], exec, ok: true }, defaultBudget, context);
+  const cut = await cutOutput({ content: [], exec, ok: true }, defaultBudget, context);
   expect(partsToText(cut.parts)).toBe(
     "first\n[… 100 lines (1000 bytes) omitted, the first 500 bytes in /kept/partly …]\nlast\n",
   );
@@ -89,7 +89,7 @@ test("an output that is kept in part is said to be", async () => {
 });
 
 test("where nothing can be kept, nothing is promised", async () => {
-  const cut = await cutOutput({ parts: [{ type: "text", text: "word ".repeat(9_000) }], ok: true }, budget, {
+  const cut = await cutOutput({ content: [{ type: "text", text: "word ".repeat(9_000) }], ok: true }, budget, {
     ...keeper().context,
     spill: undefined,
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exitCodeOf, layoutExec } from "../../src/result/layout.ts";
+import { exitCodeOf, layoutExec } from "../../src/result/cut.ts";
 import { wholeOf } from "../../src/result/truncate.ts";
 import type { CapturedOutput } from "../../src/spec/capability.ts";
 

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CallError } from "../../src/base/error.ts";
-import { readOutput } from "../../src/result/output.ts";
+import { readOutput } from "../../src/result/shape.ts";
 import { result } from "../../src/spec/result.ts";
 
-const textOf = (output: Parameters<typeof readOutput>[0]) => readOutput(output).parts;
+const textOf = (output: Parameters<typeof readOutput>[0]) => readOutput(output).content;
 
 test("text, JSON, parts and nothing are each read as what they are", () => {
   expect(textOf("hello")).toEqual([{ type: "text", text: "hello" }]);
   expect(readOutput({ sent: true })).toEqual({
-    parts: [{ type: "text", text: '{"sent":true}' }],
+    content: [{ type: "text", text: '{"sent":true}' }],
     structured: { sent: true },
     ok: true,
   });
@@ -32,7 +32,7 @@ test("MCP content is taken as it is", () => {
     structuredContent: { n: 1 },
   });
   expect(output).toMatchObject({ ok: false, structured: { n: 1 } });
-  expect(output.parts).toEqual([
+  expect(output.content).toEqual([
     { type: "text", text: "a" },
     { type: "image", mediaType: "image/png", data: "AA==" },
     { type: "resource", uri: "file:///x", text: "body", mediaType: "text/plain" },
@@ -48,17 +48,17 @@ test("an object that merely has a field named content is JSON", () => {
 
 test("a marked result with text and structure keeps both", () => {
   expect(readOutput(result({ content: "two files", structured: { files: 2 } }))).toEqual({
-    parts: [{ type: "text", text: "two files" }],
+    content: [{ type: "text", text: "two files" }],
     structured: { files: 2 },
     ok: true,
   });
   expect(readOutput(result({ error: "no such file" }))).toEqual({
-    parts: [{ type: "text", text: "no such file" }],
+    content: [{ type: "text", text: "no such file" }],
     ok: false,
   });
   expect(readOutput(result({ ok: false, structured: { n: 1 } }))).toMatchObject({
     ok: false,
-    parts: [{ text: '{"n":1}' }],
+    content: [{ text: '{"n":1}' }],
   });
 });
 
@@ -77,7 +77,7 @@ test("without the mark an object is plain JSON, whatever its keys are called", (
     { error: "it warned", output: "and went on" },
   ])
     expect(readOutput(plain)).toEqual({
-      parts: [{ type: "text", text: JSON.stringify(plain) }],
+      content: [{ type: "text", text: JSON.stringify(plain) }],
       structured: plain,
       ok: true,
     });
@@ -85,7 +85,7 @@ test("without the mark an object is plain JSON, whatever its keys are called", (
 
 test("{ error } is a failure, with or without an empty output beside it", () => {
   expect(readOutput({ error: "not found" })).toEqual({
-    parts: [{ type: "text", text: "not found" }],
+    content: [{ type: "text", text: "not found" }],
     structured: { error: "not found" },
     ok: false,
   });
@@ -105,7 +105,7 @@ test("an error that is returned and not thrown is a failure, and what JSON would
 test("a list of parts is content in MCP's spelling too", () => {
   const image = { type: "image", mimeType: "image/png", data: "AA==" };
   expect(readOutput([{ type: "text", text: "a" }, image])).toEqual({
-    parts: [
+    content: [
       { type: "text", text: "a" },
       { type: "image", mediaType: "image/png", data: "AA==" },
     ],
@@ -157,8 +157,8 @@ test("whatever a handler hands back ends in a form or in a CallError, and what i
   fc.assert(
     fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), (value) => {
       try {
-        const { structured, parts } = readOutput(value as never);
-        JSON.stringify([structured, parts]);
+        const { structured, content } = readOutput(value as never);
+        JSON.stringify([structured, content]);
       } catch (error) {
         expect(CallError.is(error)).toBe(true);
       }

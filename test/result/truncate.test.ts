@@ -125,3 +125,10 @@ test("bytes count as bytes, not as characters", () => {
   expect(truncate(text, { ...wide, maxBytes: 1_999 }).bytes).toBeGreaterThan(0);
   expect(truncate(text, { ...wide, maxBytes: 2_000 }).bytes).toBe(0);
 });
+
+test("the line break before the marker is within the budget too", () => {
+  const text = "[… 3 bytes omitted …]\n😀a語a";
+  const cut = truncate(text, { maxTokens: 27, maxLines: 2, maxBytes: 18 });
+  expect(cut.bytes).toBeGreaterThan(0);
+  expect(estimateTokens(cut.text)).toBeLessThanOrEqual(27);
+});

@@ -125,6 +125,21 @@ test("a tool is told which terminals its conversation left running, and under wh
   expect(seen).toEqual([[["cat", true, true, false]], []]);
 });
 
+test("a file that changes after its call was allowed, with nobody asked, is not written over", async () => {
+  const { engine, workspace } = makeEngine();
+  const file = join(workspace, "a.txt");
+  writeFileSync(file, "one\ntwo\n");
+  const talk = engine.conversation();
+  await talk.call("read_file", { file_path: file });
+  talk.on(({ type }) => type === "call.permitted" && writeFileSync(file, "one\nby a person\n"));
+  const write = { path: file, content: "all new" };
+  expect(await talk.call("internal_file_write", write)).toMatchObject({ ok: false, code: "stale" });
+  // A patch is made on what is there when it runs, and the person's line stays.
+  const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+ONE\n*** End Patch";
+  expect(await talk.call("apply_patch", patch)).toMatchObject({ ok: true });
+  expect(readFileSync(file, "utf8")).toBe("ONE\nby a person\n");
+});
+
 test("what one conversation has read is not what another has seen", async () => {
   const { engine, workspace } = makeEngine();
   const file = join(workspace, "a.txt");

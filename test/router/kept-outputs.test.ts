@@ -61,6 +61,11 @@ describe.each(launchers)("a long output through $name", ({ launcher }) => {
       keepBytes: 2_000_000,
     });
     const ended = await small.call("shell_command", { command: "seq 1 900000; echo oops >&2", login: false });
+    // A word on one stream stands behind the flood of the other, each time and both ways round.
+    for (const command of ["seq 1 900000; echo oops >&2", "seq 1 900000 >&2; echo oops"].flatMap((line) =>
+      Array.from({ length: 8 }, () => line),
+    ))
+      expect(partsToText((await small.call("shell_command", { command, login: false })).content)).toMatch(/oops\n?$/);
     await small.close();
     const told = partsToText(ended.content);
     expect(told).toMatch(/omitted, the first 2000000 bytes in \S+ …\]/);

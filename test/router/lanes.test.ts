@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createLanes } from "../../src/router/lanes.ts";
+import { createLanes } from "../../src/router/runner.ts";
 import type { Asked, Ended } from "../../src/spec/call.ts";
 
 const ask = (name: string): Asked => ({ id: name, name, kind: "function", arguments: "{}", askedAt: 0 });

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { commandEnvironment, toEnvironmentPolicy } from "../../src/runtime/environment.ts";
+import { commandEnvironment, isSecretName, quietEnv, toEnvironmentPolicy } from "../../src/runtime/environment.ts";
+import type { EnvironmentPolicy } from "../../src/runtime/environment.ts";
 
 const host = {
   PATH: "/bin",
@@ -114,5 +115,144 @@ test("config files may use codex's spelling; anything else is no policy", () => 
   });
   for (const wrong of [{ inherit: "some" }, { exclude: "A" }, { set: { A: 1 } }, { ignore_default_excludes: "yes" }]) {
     expect(toEnvironmentPolicy(wrong)).toBeUndefined();
+  }
+});
+
+const names = fc.oneof(
+  fc.constantFrom(...Object.keys(host), "LC_ALL", "NODE_ENV", "__proto__", "constructor", "GOPATH", "DBUS_X", "lower"),
+  fc.stringMatching(/^[A-Za-z_.()*?]{1,12}$/),
+);
+const variables = fc.dictionary(names, fc.string(), { maxKeys: 12 });
+const policies: fc.Arbitrary<EnvironmentPolicy> = fc.record(
+  {
+    inherit: fc.constantFrom("safe", "core", "all", "none"),
+    ignoreDefaultExcludes: fc.boolean(),
+    exclude: fc.array(names, { maxLength: 3 }),
+    set: fc.dictionary(names, fc.string(), { maxKeys: 3 }),
+    includeOnly: fc.array(names, { maxLength: 3 }),
+  },
+  { requiredKeys: [] },
+);
+
+test("whatever the policy, a command gets only what was there or was set, with the value it had", () => {
+  fc.assert(
+    fc.property(variables, policies, (from, policy) => {
+      const given = commandEnvironment(from, policy);
+      for (const [name, value] of Object.entries(given)) {
+        const source = Object.hasOwn(policy.set ?? {}, name) ? policy.set : from;
+        expect(Object.hasOwn(source!, name)).toBe(true);
+        expect(value).toBe(Object.entries(source!).find(([one]) => one === name)?.[1]);
+      }
+      for (const name of Object.keys(policy.set ?? {}))
+        if ((policy.includeOnly ?? []).length === 0) expect(Object.hasOwn(given, name)).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a narrower policy never gives more: none, core, safe, all; with secrets left out or not; with exclusions", () => {
+  fc.assert(
+    fc.property(variables, fc.array(names, { maxLength: 3 }), (from, exclude) => {
+      const given = (policy: EnvironmentPolicy) => Object.keys(commandEnvironment(from, policy));
+      const order = ["none", "core", "safe", "all"] as const;
+      for (const [index, inherit] of order.entries()) {
+        const wider = order[Math.min(index + 1, 3)]!;
+        expect(given({ inherit: wider })).toEqual(expect.arrayContaining(given({ inherit })));
+        expect(given({ inherit, ignoreDefaultExcludes: true })).toEqual(expect.arrayContaining(given({ inherit })));
+        expect(given({ inherit })).toEqual(expect.arrayContaining(given({ inherit, exclude })));
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("no name decides differently in another letter case", () => {
+  fc.assert(
+    fc.property(names, policies, (name, policy) => {
+      const passes = (one: string) => Object.hasOwn(commandEnvironment({ [one]: "x" }, { ...policy, set: {} }), one);
+      expect(passes(name.toUpperCase())).toBe(passes(name.toLowerCase()));
+    }),
+  );
+});
+
+test("a star stands for any text, a question mark for one character, everything else for itself", () => {
+  const passes = (pattern: string, name: string) =>
+    Object.hasOwn(commandEnvironment({ [name]: "x" }, { inherit: "all", includeOnly: [pattern] }), name);
+  expect(passes("A*C", "ABBC")).toBe(true);
+  expect(passes("A*C", "AC")).toBe(true);
+  expect(passes("A*C", "ABCD")).toBe(false);
+  expect(passes("A?C", "ABC")).toBe(true);
+  expect(passes("A?C", "AC")).toBe(false);
+  expect(passes("A?C", "ABBC")).toBe(false);
+  expect(passes("*", "ANY\nTHING")).toBe(true);
+  for (const special of [".", "+", "^", "$", "{", "}", "(", ")", "|", "[", "]", "\\"]) {
+    expect([special, passes(`A${special}B*`, `A${special}BC`)]).toEqual([special, true]);
+    expect([special, passes(`A${special}B*`, "AxBC")]).toEqual([special, false]);
+  }
+});
+
+const secretNames =
+  "AWS_SECRET_ACCESS_KEY API_KEY Github_Token DB_PASSWORD MYSQL_PASSWD SSH_PASSPHRASE COOKIE_JAR NPM_AUTH NPM_AUTH_X GH_PAT " +
+  "GOOGLE_APPLICATION_CREDENTIALS DATABASE_URL SENTRY_DSN NETRC AZURE_STORAGE_CONNECTION_STRING npm_config__authToken PGPASSFILE";
+
+test.each(secretNames.split(" "))("%s is a secret by its name", (name) => {
+  expect(isSecretName(name)).toBe(true);
+  expect(commandEnvironment({ [name]: "x" }, { inherit: "all" })).toEqual({});
+});
+
+test.each(["PATH", "AUTHOR", "GIT_AUTHOR_NAME", "PATTERN", "DSN", "DATABASE_URLS", "COMPAT", "NODE_ENV"])(
+  "%s is no secret",
+  (name) => {
+    expect(isSecretName(name)).toBe(false);
+    expect(commandEnvironment({ [name]: "x" }, { inherit: "all" })).toEqual({ [name]: "x" });
+  },
+);
+
+test.each(["SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR"])(
+  "%s leads to a socket of the host, and comes along only where everything does",
+  (name) => {
+    for (const inherit of ["safe", "core", "all", "none"] as const)
+      expect(commandEnvironment({ [name]: "x", DBUS_SESSION_BUS_ADDRESS: "y" }, { inherit })).toEqual({});
+    expect(commandEnvironment({ [name]: "x" }, { inherit: "safe", ignoreDefaultExcludes: true })).toEqual({});
+    expect(commandEnvironment({ [name]: "x" }, { inherit: "all", ignoreDefaultExcludes: true })).toEqual({
+      [name]: "x",
+    });
+  },
+);
+
+test("what a file may say is a policy, field by field; anything else is none", () => {
+  const none = { exclude: [], includeOnly: [] };
+  expect(toEnvironmentPolicy({})).toEqual(none);
+  for (const inherit of ["safe", "core", "all", "none"])
+    expect(toEnvironmentPolicy({ inherit })).toEqual({ inherit, ...none });
+  expect(toEnvironmentPolicy({ includeOnly: ["A"], ignoreDefaultExcludes: false })).toEqual({
+    exclude: [],
+    includeOnly: ["A"],
+    ignoreDefaultExcludes: false,
+  });
+  expect(toEnvironmentPolicy({ set: {} })).toEqual({ set: {}, ...none });
+  for (const wrong of [
+    { inherit: null },
+    { inherit: "" },
+    { exclude: ["A", 1] },
+    { exclude: {} },
+    { include_only: "A" },
+    { include_only: [null] },
+    { includeOnly: 1 },
+    { set: null },
+    { set: "A=1" },
+    { set: ["A=1"] },
+    { set: 1 },
+    { set: { A: "1", B: null } },
+    { ignore_default_excludes: 1 },
+    { ignoreDefaultExcludes: null },
+  ])
+    expect([wrong, toEnvironmentPolicy(wrong)]).toEqual([wrong, undefined]);
+});
+
+test("nothing that keeps a command quiet is a secret, and nothing of it makes a program run", () => {
+  for (const [name, value] of Object.entries(quietEnv)) {
+    expect([name, isSecretName(name)]).toEqual([name, false]);
+    expect(value).toMatch(/^(?:\d|cat|never|noninteractive|dumb)$/);
   }
 });

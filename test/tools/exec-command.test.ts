@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
-import { exitCodeOf } from "../../src/result/layout.ts";
+import { exitCodeOf } from "../../src/result/cut.ts";
 import { wholeOf } from "../../src/result/truncate.ts";
 import type { ToolResult } from "../../src/spec/result.ts";
 import type { ExecOutcome } from "../../src/spec/tool.ts";

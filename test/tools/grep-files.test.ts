@@ -1,6 +1,9 @@
 import { chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import * as fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
+import { createSearchPool } from "../../src/tools/search/pool.ts";
+import { literalOf } from "../../src/tools/search/search.ts";
 import { engineIn, newWorkspace } from "./workspace.ts";
 
 let ws: string;
@@ -79,6 +82,60 @@ test("a pattern that would take for ever can be stopped, and the next search run
 test("many searches at once all end", async () => {
   const answers = await Promise.all(Array.from({ length: 6 }, () => grep({ include: "old.ts" })));
   expect(new Set(answers)).toEqual(new Set([`${ws}/old.ts`]));
+});
+
+test("what every match contains is a part of every match", () => {
+  const piece = fc.constantFrom(
+    ..."a b h he _ ( . \\. \\( \\\\ \\w \\s \\b ^ $ a* b+ h? e+? \\.* (ab) (?:b|h) [ab] | a{2} \\x61 \\141 }".split(
+      " ",
+    ),
+  );
+  let told = 0;
+  fc.assert(
+    fc.property(
+      fc.array(piece, { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join("")),
+      fc.string({
+        unit: fc.constantFrom("a", "b", "bb", "ab", "h", "he", "_", "(", ".", "\\", " ", "}"),
+        maxLength: 8,
+      }),
+      (pattern, text) => {
+        const regex = tryRegExp(pattern);
+        fc.pre(regex !== undefined);
+        const literal = literalOf(pattern, "");
+        if (!regex!.test(text)) return;
+        if (literal !== "") told++;
+        expect(text).toContain(literal);
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+  expect(told).toBeGreaterThan(100);
+  expect(literalOf("the needle is", "")).not.toBe("");
+  expect(literalOf("the needle is", "i")).toBe("");
+  expect(literalOf("Xa*Yab+cd", "")).toBe("Yab");
+});
+
+function tryRegExp(pattern: string): RegExp | undefined {
+  try {
+    return new RegExp(pattern);
+  } catch {
+    return undefined;
+  }
+}
+
+test("a folder that became a link after it was listed is not searched", async () => {
+  symlinkSync(join(ws, "src"), join(ws, "swapped"));
+  const folders = [
+    { folder: ws, names: "old.ts" },
+    { folder: join(ws, "swapped"), names: "new.ts/other.js" },
+    { folder: join(ws, "src"), names: "new.ts" },
+  ];
+  const run = createSearchPool().start(10_000, new AbortController().signal);
+  const job = { pattern: "needle", flags: "", literal: "needle", maxLines: 0, maxFileBytes: 1_000 };
+  const { hits, skipped } = await run.send({ ...job, folders });
+  run.finish();
+  expect(hits.map(({ path }) => path)).toEqual([join(ws, "old.ts"), join(ws, "src/new.ts")]);
+  expect(skipped).toBe(2);
 });
 
 describe("where ripgrep is", () => {

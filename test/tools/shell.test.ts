@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
-import type { ExecLayout } from "../../src/result/layout.ts";
+import type { ExecLayout } from "../../src/result/cut.ts";
 import type { AnyTool, Situation } from "../../src/spec/tool.ts";
 import { commandAccess } from "../../src/tools/command.ts";
 import { builtins } from "../../src/tools/index.ts";

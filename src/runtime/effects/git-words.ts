@@ -50,7 +50,7 @@ function plural(count: number, word: string): string {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** `main: 1a04538 → a5c0d0a, 1 commit`. */
+/** Describes how a branch moved: `main: 1a04538 → a5c0d0a, 1 commit`. */
 function refWords(effect: Effect, sides: RunSides | undefined): string {
   const name = effect.path.replace(/^.*\.git\//, "").replace(/^refs\/(?:heads\/)?/, "");
   if (effect.kind === "removed") return `${name}: removed`;

@@ -14,7 +14,7 @@ import { launcherPath } from "../process/launcher-path.ts";
 import { countEffects, makeRoom, writeRecord } from "./store.ts";
 import type { RunAbout } from "./store.ts";
 
-/** Sorts by time, and cannot be guessed. */
+/** The id of a new run. Ids sort by time and cannot be guessed. */
 export function newRunId(now = Date.now()): string {
   return `r${now.toString(36)}-${randomBytes(3).toString("hex")}`;
 }

@@ -1,5 +1,5 @@
 /** Refusals and the system's errors, worded for whoever asked for a file. */
-import { CallError } from "../../base/error.ts";
+import { CallError, errorCode } from "../../base/error.ts";
 import type { Denial } from "../../spec/access.ts";
 
 /** What the system's error numbers mean to somebody who asked for a file. */
@@ -20,13 +20,13 @@ const meanings = new Map<string, string>([
 ]);
 
 export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && codes.includes((error as NodeJS.ErrnoException).code ?? "");
+  return codes.includes(errorCode(error) ?? "");
 }
 
 /** An error of the system, with the path as the caller spelled it. */
 export function fileError(error: unknown, path: string): CallError {
   if (CallError.is(error)) return error;
-  const code = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? "") : "";
+  const code = errorCode(error) ?? "";
   const meaning = meanings.get(code) ?? `cannot be used (${code === "" ? String(error) : code})`;
   return new CallError("failed", `${shown(path)} ${meaning}.`, {
     cause: error,

@@ -1,10 +1,10 @@
 import { lstatSync, type Stats } from "node:fs";
-import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { nameMatcher } from "../../base/names.ts";
 import type { Grant } from "../../spec/access.ts";
 import { forbidden, outside, shown } from "./errors.ts";
-import { isInside, realOrSame } from "./paths.ts";
+import { createPathSet, isInside, realOrSame, type PathSet } from "./paths.ts";
 
 /** Checks what a grant allows for paths that are known to be real. Throws a CallError, or does nothing. */
 export interface Guard {
@@ -19,10 +19,16 @@ export interface Guard {
 
 /** Trees of the kernel and of devices. Reading them may block, never end, or have an effect. */
 const specialTrees = ["/proc", "/sys", "/dev"];
+/** Shared memory has ordinary files in it, and some people's workspaces. */
+const sharedMemory = "/dev/shm";
+
+function isSpecial(real: string): boolean {
+  return specialTrees.some((tree) => isInside(real, tree)) && !isInside(real, sharedMemory);
+}
 
 export interface MaskCache {
   mask: readonly string[];
-  resolved: readonly string[];
+  resolved: PathSet;
 }
 
 export interface GuardOptions {
@@ -35,29 +41,30 @@ export interface GuardOptions {
 export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guard {
   // Roots are used as they were agreed to: if they were resolved again, a root could be a link that was swapped in
   // since.
-  const roots = grant.write;
-  let masks: readonly string[] | undefined;
+  const roots = createPathSet(grant.write);
+  let masks: PathSet | undefined;
   const masked = () => (masks ??= resolveMasks(grant.mask, maskCache));
 
   const isMasked = (asked: string, real: string): boolean =>
-    masked().some((mask) => isInside(asked, mask) || isInside(real, mask));
+    masked().around(asked).length > 0 || (asked !== real && masked().around(real).length > 0);
 
+  /** Whether a path is protected below a root that contains it. */
   const isProtectedUnder = (root: string, real: string): boolean => {
-    if (!isInside(real, root)) return false;
-    const below = relative(root, real).split(sep);
-    return below.some(isProtectedName(grant.protect)) || grant.protect.some((entry) => covers(entry, root, real));
+    const { isName, places } = protectedBy(grant.protect);
+    const below = real.slice(root.length).split(sep);
+    return below.some(isName) || places.some((entry) => covers(entry, root, real));
   };
 
   return {
     read(asked, real, stats) {
-      if (isMasked(asked, real) || isMaskedTwin(stats, masked())) throw forbidden("read", asked, "may not be read");
-      if (specialTrees.some((tree) => isInside(real, tree))) {
+      if (isMasked(asked, real) || isMaskedTwin(stats, masked().paths))
+        throw forbidden("read", asked, "may not be read");
+      if (isSpecial(real)) {
         throw forbidden("read", asked, "belongs to the system, not to the file system");
       }
       // A link in the workspace would let a path that looks harmless read anything.
       if (isInside(asked, workspace) && !isInside(real, workspace)) {
-        const home = [realOrSame(workspace), ...roots];
-        if (!home.some((root) => isInside(real, root))) {
+        if (!isInside(real, realOrSame(workspace)) && roots.around(real).length === 0) {
           throw new CallError("denied", `${shown(asked)} leads out of the workspace, to ${shown(real)}.`, {
             hint: "If that file is meant, ask for it by its own path.",
           });
@@ -66,41 +73,52 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
     },
     write(asked, real) {
       if (isMasked(asked, real)) throw forbidden("write", asked, "may not be changed");
-      const inside = roots.filter((root) => isInside(real, root));
+      const inside = roots.around(real);
       if (inside.length === 0) throw outside(asked, real);
       if (inside.some((root) => isProtectedUnder(root, real)))
         throw forbidden("write", asked, "is protected and may not be changed");
-      if (specialTrees.some((tree) => isInside(real, tree))) throw forbidden("write", asked, "belongs to the system");
+      if (isSpecial(real)) throw forbidden("write", asked, "belongs to the system");
     },
-    maskedNames: (folder) => new Set(masked().flatMap((mask) => (dirname(mask) === folder ? [basename(mask)] : []))),
-    isProtected: (real) => roots.some((root) => isProtectedUnder(root, real)),
+    maskedNames: (folder) =>
+      new Set(masked().paths.flatMap((mask) => (dirname(mask) === folder ? [basename(mask)] : []))),
+    isProtected: (real) => roots.around(real).some((root) => isProtectedUnder(root, real)),
   };
 }
 
-/** Nearly every call has the same list of a hundred names, so the names are folded once. */
-const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
-
-/** A protected entry without a slash is a name anywhere below a root. */
-function isProtectedName(protect: readonly string[]): (name: string) => boolean {
-  let matches = matchers.get(protect);
-  if (matches === undefined) {
-    matches = nameMatcher(protect.filter((entry) => !entry.includes("/") && !isAbsolute(entry)));
-    matchers.set(protect, matches);
-  }
-  return matches;
+interface Protected {
+  /** An entry without a slash is a name anywhere below a root. */
+  readonly isName: (name: string) => boolean;
+  /** Any other is an absolute path, or a path below the root. */
+  readonly places: readonly string[];
 }
 
-/** Any other entry is an absolute path, or a path below the root. */
+/** Nearly every call has the same list of a hundred names, so the names are folded once. */
+const known = new WeakMap<readonly string[], Protected>();
+
+function protectedBy(protect: readonly string[]): Protected {
+  let read = known.get(protect);
+  if (read === undefined) {
+    const isPlace = (entry: string) => entry.includes("/") || isAbsolute(entry);
+    read = {
+      isName: nameMatcher(protect.filter((entry) => !isPlace(entry))),
+      places: protect.filter(isPlace).map((entry) => normalize(entry)),
+    };
+    known.set(protect, read);
+  }
+  return read;
+}
+
 function covers(entry: string, root: string, real: string): boolean {
   // An entry that contains the root itself does not close the root.
   if (isAbsolute(entry)) return entry !== root && isInside(entry, root) && isInside(real, entry);
-  return entry.includes("/") && isInside(real, join(root, entry));
+  const below = root.endsWith(sep) ? root.length : root.length + 1;
+  return real.startsWith(entry, below) && isInside(real, join(root, entry));
 }
 
-function resolveMasks(mask: readonly string[], cache: MaskCache): readonly string[] {
+function resolveMasks(mask: readonly string[], cache: MaskCache): PathSet {
   const isKnown = mask.length === cache.mask.length && mask.every((path, index) => path === cache.mask[index]);
   if (!isKnown) {
-    cache.resolved = [...new Set(mask.flatMap((path) => [path, realOrSame(path)]))];
+    cache.resolved = createPathSet([...new Set(mask.flatMap((path) => [path, realOrSame(path)]))]);
     cache.mask = mask;
   }
   return cache.resolved;

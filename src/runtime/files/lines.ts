@@ -21,9 +21,13 @@ const chunksPerBreath = 32;
 export async function sliceLines(fd: number, from: number, to: number, options: SliceOptions): Promise<FileSlice> {
   const { size } = fstatSync(fd);
   if (from === 1 && size <= smallBytes) return sliceSmall(fd, size, to, options.maxLineBytes);
-  const start = from < 0 ? findFromEnd(fd, size, -from) : await findFromStart(fd, from);
+  const found = from < 0 ? findFromEnd(fd, size, -from) : { start: await findFromStart(fd, from), lacking: 0 };
+  const { start, lacking } = found;
   if (start === undefined) return { lines: [], first: from, more: false, head: readHead(fd), sizeBytes: size };
-  return readFrom(fd, { start, first: from, wanted: to - from + 1, size }, options);
+  // The file may begin after the line that was asked for, and even after the last one.
+  const first = from + lacking;
+  if (first > to) return { lines: [], first, more: size > 0, head: readHead(fd), sizeBytes: size };
+  return readFrom(fd, { start, first, wanted: to - first + 1, size }, options);
 }
 
 /** Most files are small: they are read, decoded and split at once. */
@@ -35,7 +39,8 @@ function sliceSmall(fd: number, size: number, wanted: number, maxLineBytes: numb
   const more = lines.length > wanted;
   const shown = (more ? lines.slice(0, wanted) : lines).map((line) => {
     const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
-    return whole.length > maxLineBytes ? whole.slice(0, maxLineBytes) : whole;
+    if (whole.length * 3 <= maxLineBytes || Buffer.byteLength(whole) <= maxLineBytes) return whole;
+    return toLine(Buffer.from(whole).subarray(0, maxLineBytes), true);
   });
   return { lines: shown, first: 1, more, head: buffer.subarray(0, Math.min(headBytes, length)), sizeBytes: size };
 }
@@ -92,8 +97,11 @@ function allocateChunk(): Chunk {
   return { bytes: Buffer.from(memory), words: new Int32Array(memory) };
 }
 
-/** The offset at which the `count`-th line from the end begins, read backwards. */
-function findFromEnd(fd: number, size: number, count: number): number {
+/**
+ * The offset at which the `count`-th line from the end begins, read backwards. `lacking` lines are not
+ * there, because the file is shorter.
+ */
+function findFromEnd(fd: number, size: number, count: number): { readonly start: number; readonly lacking: number } {
   const buffer = Buffer.allocUnsafe(chunkBytes);
   let missing = count;
   for (let end = size; end > 0;) {
@@ -102,11 +110,11 @@ function findFromEnd(fd: number, size: number, count: number): number {
     for (let index = length - 1; index >= 0; index--) {
       // The newline at the very end of the file does not begin another line.
       if (buffer[index] !== newline || start + index === size - 1) continue;
-      if (--missing === 0) return start + index + 1;
+      if (--missing === 0) return { start: start + index + 1, lacking: 0 };
     }
     end = start;
   }
-  return 0;
+  return { start: 0, lacking: size === 0 ? count : missing - 1 };
 }
 
 /** What to read, once the first byte is known. */
@@ -139,9 +147,12 @@ function createCollector(maxLineBytes: number) {
   const lines: string[] = [];
   let held: Buffer[] = [];
   let heldBytes = 0;
+  /** Of the line that is being read, what is not kept included. */
+  let lineBytes = 0;
   let rest = false;
 
   const keep = (bytes: Buffer) => {
+    lineBytes += bytes.length;
     const room = maxLineBytes - heldBytes;
     if (room <= 0 || bytes.length === 0) return;
     // Copied, because the chunk's memory is reused for the next one.
@@ -149,13 +160,15 @@ function createCollector(maxLineBytes: number) {
     heldBytes += Math.min(room, bytes.length);
   };
   const flush = (end: Buffer) => {
-    if (held.length === 0) lines.push(toLine(end.subarray(0, maxLineBytes)));
+    const isCut = lineBytes + end.length > maxLineBytes;
+    if (held.length === 0) lines.push(toLine(end.subarray(0, maxLineBytes), isCut));
     else {
       keep(end);
-      lines.push(toLine(Buffer.concat(held)));
+      lines.push(toLine(Buffer.concat(held), isCut));
     }
     held = [];
     heldBytes = 0;
+    lineBytes = 0;
   };
 
   return {
@@ -181,7 +194,17 @@ function createCollector(maxLineBytes: number) {
   };
 }
 
-function toLine(bytes: Buffer): string {
+function toLine(bytes: Buffer, isCut: boolean): string {
+  if (isCut) return bytes.toString("utf8", 0, wholeCharacters(bytes));
   const end = bytes.length > 0 && bytes[bytes.length - 1] === 0x0d ? bytes.length - 1 : bytes.length;
   return bytes.toString("utf8", 0, end);
+}
+
+/** Where the last whole character ends. */
+function wholeCharacters(bytes: Buffer): number {
+  let start = bytes.length - 1;
+  while (start > 0 && bytes.length - start < 4 && (bytes[start]! & 0xc0) === 0x80) start--;
+  const lead = bytes[start] ?? 0;
+  const needed = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+  return bytes.length - start < needed ? Math.max(0, start) : bytes.length;
 }

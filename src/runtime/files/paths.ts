@@ -1,6 +1,6 @@
 /** Paths as text: absolute, or inside a folder. */
 import { realpathSync } from "node:fs";
-import { isAbsolute, resolve, sep } from "node:path";
+import { resolve, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { shown } from "./errors.ts";
 
@@ -12,13 +12,14 @@ export function toAbsolute(path: string, cwd: string): string {
   if (path.includes("\0")) throw new CallError("invalid_input", "A path may not contain a NUL character.");
   if (path === "") throw new CallError("invalid_input", "The path is empty.");
   // A folder that is really named '~' is an accident waiting for the next `rm -r ~`.
-  if (/^~[^/\\]*(?:[/\\]|$)/.test(path)) {
+  if (path.startsWith("~")) {
     throw new CallError("invalid_input", `${shown(path)}: '~' is not expanded here.`, {
       hint: "Write the whole path; './~' if a file is really called that.",
     });
   }
-  const absolute = isAbsolute(path) ? resolve(path) : resolve(cwd, path);
-  if (Buffer.byteLength(absolute) > maxPathBytes) {
+  const absolute = resolve(cwd, path);
+  // A character has at most three bytes here, so most paths need not be counted.
+  if (absolute.length * 3 > maxPathBytes && Buffer.byteLength(absolute) > maxPathBytes) {
     throw new CallError("invalid_input", `The path ${shown(path)} is too long (${Buffer.byteLength(absolute)} bytes).`);
   }
   return absolute;
@@ -27,6 +28,29 @@ export function toAbsolute(path: string, cwd: string): string {
 export function isInside(path: string, root: string): boolean {
   // Builds no string, because this is called for every masked path, several times per file.
   return path.startsWith(root) && (path.length === root.length || path[root.length] === sep || root.endsWith(sep));
+}
+
+/** Folders and files, which can be asked which of them a path lies in. */
+export interface PathSet {
+  readonly paths: readonly string[];
+  /** The folders that contain the path. */
+  around(path: string): readonly string[];
+}
+
+/** Asked by the steps of the path, because the set may be large: a patch of a hundred files has as many roots. */
+export function createPathSet(paths: readonly string[]): PathSet {
+  const byStem = new Map(paths.map((path) => [path.endsWith(sep) ? path.slice(0, -1) : path, path]));
+  return {
+    paths,
+    around(path) {
+      const found: string[] = [];
+      for (let at = path.indexOf(sep); ; at = path.indexOf(sep, at + 1)) {
+        const root = byStem.get(at < 0 ? path : path.slice(0, at));
+        if (root !== undefined) found.push(root);
+        if (at < 0) return found;
+      }
+    },
+  };
 }
 
 /** The path with links resolved, or the path itself if it does not exist. */

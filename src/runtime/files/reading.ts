@@ -1,8 +1,8 @@
 /** Reading through the file capability: whole files, lines, folders, facts about an entry. */
-import { closeSync, fstatSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
+import { closeSync, lstatSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";
-import type { FileEntry, FileSlice, FileVersion } from "../../spec/capability.ts";
+import type { FileEntry, FileName, FileSlice, FileVersion } from "../../spec/capability.ts";
 import { fileError, isErrno, shown } from "./errors.ts";
 import { openPlace, type Held, type Place } from "./fd.ts";
 import type { Guard } from "./guard.ts";
@@ -14,17 +14,33 @@ import { tokenOf } from "./version.ts";
 /** Larger files are not read into memory; `slice` reads parts of them. */
 export const maxWholeBytes = 256 * 1024 * 1024;
 
-export function readWhole(scope: Scope, path: string): { readonly bytes: Buffer; readonly version: FileVersion } {
-  return withFile(scope, path, (fd, { real, stats }) => {
+export interface WholeFile {
+  readonly bytes: Buffer;
+  readonly version: FileVersion;
+  readonly mode: number;
+}
+
+export function readWhole(scope: Scope, path: string, toWrite = false): WholeFile {
+  return withFile(scope, path, toWrite, (fd, { real, stats }) => {
     if (stats.size > maxWholeBytes) {
       throw new CallError("failed", `${shown(path)} has ${stats.size} bytes: too many to read at once.`, {
         hint: "Read it by lines.",
       });
     }
-    const bytes = readFileSync(fd);
-    const token = tokenOf(fstatSync(fd), bytes);
-    return { bytes, version: { path: real, token } };
+    const bytes = readAll(fd, stats.size);
+    // The stamp from before the reading: whoever changed the file since then has given it another one. Who is about to
+    // write needs no hash: if the file is only touched meanwhile, it is read once more.
+    const version = { path: real, token: tokenOf(stats, toWrite ? undefined : bytes) };
+    return { bytes, version, mode: stats.mode & 0o7777 };
   });
+}
+
+/** In one system call if the file is as long as it was when it was looked at. */
+function readAll(fd: number, size: number): Buffer {
+  // Not from the shared pool, because a tool gets the bytes and with them everything else in their memory.
+  const bytes = Buffer.allocUnsafeSlow(size);
+  const count = size === 0 ? 0 : readSync(fd, bytes);
+  return count > 0 && count === size ? bytes : Buffer.concat([bytes.subarray(0, count), readFileSync(fd)]);
 }
 
 export async function slice(
@@ -49,6 +65,15 @@ export async function slice(
 }
 
 /** What may not be read is not listed either. */
+export function listNames(held: Held, guard: Guard): readonly FileName[] {
+  const masked = guard.maskedNames(held.real);
+  const base = held.real === "/" ? "/" : `${held.real}/`;
+  return readdirSync(held.at, { withFileTypes: true })
+    .filter(({ name }) => !masked.has(name))
+    .map((entry) => ({ name: entry.name, path: base + entry.name, type: typeOf(entry) }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
 export function listFolder(held: Held, guard: Guard): readonly FileEntry[] {
   const masked = guard.maskedNames(held.real);
   const base = held.real === "/" ? "/" : `${held.real}/`;
@@ -81,7 +106,7 @@ export function statEntry(scope: Scope, path: string): FileEntry | undefined {
 }
 
 function toEntry(name: string, path: string, at: string, stats: Stats): FileEntry {
-  const type = stats.isFile() ? "file" : stats.isDirectory() ? "directory" : stats.isSymbolicLink() ? "link" : "other";
+  const type = typeOf(stats);
   return {
     name,
     path,
@@ -91,4 +116,8 @@ function toEntry(name: string, path: string, at: string, stats: Stats): FileEntr
     mode: stats.mode & 0o7777,
     ...(type === "link" ? { linkTarget: readlinkSync(at) } : {}),
   };
+}
+
+function typeOf(entry: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicLink">): FileName["type"] {
+  return entry.isFile() ? "file" : entry.isDirectory() ? "directory" : entry.isSymbolicLink() ? "link" : "other";
 }

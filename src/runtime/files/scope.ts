@@ -3,6 +3,7 @@ import { closeSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";
 import type { Grant } from "../../spec/access.ts";
+import type { FileVersion } from "../../spec/capability.ts";
 import { fileError, forbidden, shown } from "./errors.ts";
 import { hold, openHeld, openPlace, openTarget, type Held, type Place } from "./fd.ts";
 import type { Guard, MaskCache } from "./guard.ts";
@@ -41,16 +42,18 @@ export interface Scope extends FilesOptions {
   readonly guard: Guard;
   readonly handles: boolean;
   readonly memory: FileMemory;
+  /** What was read, for as long as somebody has the version of it: a change is told with what was there before. */
+  readonly contents: WeakMap<FileVersion, Uint8Array>;
 }
 
 /** Runs `use` on what a path leads to, after it is known that it may be read. */
-export function withHeld<T>(scope: Scope, path: string, use: (held: Held) => T): T {
+export function withHeld<T>(scope: Scope, path: string, use: (held: Held, asked: string) => T): T {
   const asked = toAbsolute(path, scope.cwd);
   let held: Held | undefined;
   try {
     held = hold(asked, scope.handles);
     scope.guard.read(asked, held.real, held.stats);
-    return use(held);
+    return use(held, asked);
   } catch (error) {
     throw fileError(error, path);
   } finally {
@@ -59,8 +62,9 @@ export function withHeld<T>(scope: Scope, path: string, use: (held: Held) => T):
 }
 
 /** The same for a regular file, opened. */
-export function withFile<T>(scope: Scope, path: string, use: (fd: number, held: Held) => T): T {
-  return withHeld(scope, path, (held) => {
+export function withFile<T>(scope: Scope, path: string, toWrite: boolean, use: (fd: number, held: Held) => T): T {
+  return withHeld(scope, path, (held, asked) => {
+    if (toWrite) scope.guard.write(asked, held.real);
     const fd = openRegular(held, path);
     try {
       return use(fd, held);

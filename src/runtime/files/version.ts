@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
 /**
@@ -12,15 +12,15 @@ export function tokenOf(stats: Stats, content?: Uint8Array): string {
 }
 
 function hashOf(content: Uint8Array): string {
-  return createHash("sha1").update(content).digest("base64url");
+  return hash("sha1", content, "base64url");
 }
 
 /** `content` is called only if the stamps differ and the old token has a hash to compare with. */
 export function isSameVersion(token: string, stats: Stats | undefined, content: () => Uint8Array): boolean {
   if (stats === undefined) return token === absent;
-  const [stamp, hash] = token.split("#");
+  const [stamp, known] = token.split("#");
   if (stamp === tokenOf(stats)) return true;
-  return hash !== undefined && hash === hashOf(content());
+  return known !== undefined && known === hashOf(content());
 }
 
 /** The version of a file that does not exist. */

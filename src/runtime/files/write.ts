@@ -29,18 +29,22 @@ export function replaceFile(
   before: Stats | undefined,
   mode: number | undefined,
 ): Stats {
-  if (before !== undefined) accessSync(place.at, constants.W_OK);
+  const wanted = mode ?? before?.mode;
+  const bits = wanted === undefined ? undefined : wanted & 0o777;
   const temporary = `${place.at.slice(0, -place.name.length)}.callgate-${randomUUID()}`;
   const fd = openSync(
     temporary,
     constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0),
-    0o666,
+    // From the beginning no wider than in the end, because the content may be a secret.
+    bits ?? 0o666,
   );
   try {
+    if (bits !== undefined) {
+      const now = fstatSync(fd);
+      if (before !== undefined && !isWritable(before, now)) accessSync(place.at, constants.W_OK);
+      makeAlike(fd, now, bits, before);
+    }
     writeAll(fd, data);
-    if (before !== undefined) keepOwner(fd, before);
-    const bits = mode ?? before?.mode;
-    if (bits !== undefined) fchmodSync(fd, bits & 0o777);
     renameSync(temporary, place.at);
     return fstatSync(fd);
   } catch (error) {
@@ -55,14 +59,21 @@ function writeAll(fd: number, data: Uint8Array): void {
   for (let at = 0; at < data.length;) at += writeSync(fd, data, at);
 }
 
-function keepOwner(fd: number, before: Stats): void {
-  const now = fstatSync(fd);
-  if (now.uid === before.uid && now.gid === before.gid) return;
-  try {
-    fchownSync(fd, before.uid, before.gid);
-  } catch {
-    // Only root can give files away. Otherwise the file belongs to whoever changed it, as with any editor.
+/** Who made the new file is the owner of the old one, whose own bits then decide, whatever else is set. */
+function isWritable(before: Stats, now: Stats): boolean {
+  return (before.mode & 0o200) !== 0 && before.uid === now.uid;
+}
+
+/** Gives a new file the mode and the owner that it shall have, where it has not got them by itself. */
+function makeAlike(fd: number, now: Stats, bits: number, before: Stats | undefined): void {
+  if (before !== undefined && (now.uid !== before.uid || now.gid !== before.gid)) {
+    try {
+      fchownSync(fd, before.uid, before.gid);
+    } catch {
+      // Only root can give files away. Otherwise the file belongs to whoever changed it, as with any editor.
+    }
   }
+  if ((now.mode & 0o777) !== bits) fchmodSync(fd, bits);
 }
 
 /** On other systems, a new name that differs only in case from an existing one would be the same file. */

@@ -36,7 +36,9 @@ export function write(scope: Scope, path: string, data: Uint8Array, how: WriteOp
     if (stats !== undefined && how.exclusive === true) throw new CallError("failed", `${shown(path)} exists already.`);
     refuseStale(scope, path, place, stats, real, how);
     if (stats === undefined) refuseTwin(place);
-    const before = scope.onChange && stats ? readFileSync(place.at) : undefined;
+    // What was read is what is there, or this would have been stale.
+    const read = how.ifUnchanged && scope.contents.get(how.ifUnchanged);
+    const before = scope.onChange && stats ? (read ?? readFileSync(place.at)) : undefined;
     const after = replaceFile(place, data, stats, how.mode);
     const token = tokenOf(after, data);
     scope.memory.seen.set(real, token);

@@ -20,6 +20,8 @@ export interface Confined extends Launch {
    * `argv`. Equal wrappers may share a sandbox that is kept ready. Only the launcher uses it.
    */
   readonly wrapper?: readonly string[];
+  /** Which files the wrapper's words stand for. A sandbox that was built when they stood for others is not used. */
+  readonly stamp?: string;
   /** Whether the wrapper may serve other commands. False for one that is made for a single call (its proxy). */
   readonly reusable?: boolean;
   /**

@@ -7,6 +7,8 @@ import { StartError } from "./child.ts";
 export interface Fields {
   text(tag: string, value: string): void;
   bytes(tag: string, value: Uint8Array): void;
+  /** Fields that were written before. */
+  whole(fields: Uint8Array): void;
   numbers(tag: string, values: readonly number[], size: 2 | 4 | 8): void;
   end(): Buffer;
 }
@@ -16,7 +18,7 @@ export interface Fields {
  * would cost more than sending them.
  */
 export function createFields(): Fields {
-  let buffer = Buffer.allocUnsafe(16_384);
+  let buffer = Buffer.allocUnsafe(4000); // just small enough that Node takes it from a piece of memory that it has
   let at = 0;
 
   function makeRoom(size: number): void {
@@ -46,6 +48,11 @@ export function createFields(): Fields {
       const size = buffer.write(value, at + 5, "utf8");
       buffer[at + 5 + size] = 0;
       close(tag, size + 1);
+    },
+    whole(fields) {
+      makeRoom(fields.length);
+      buffer.set(fields, at);
+      at += fields.length;
     },
     numbers: (tag, values, size) => bytes(tag, pack(values, size)),
     end: () => buffer.subarray(0, at),

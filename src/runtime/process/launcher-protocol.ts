@@ -73,18 +73,16 @@ export function encodeLaunch(
   launch: Encoded,
   sink: Pick<Sink, "liveBytes" | "tailBytes" | "graceMs" | "keep">,
   wrapper?: Buffer,
+  surroundings: Buffer = encodeSurroundings(launch),
 ): Buffer {
   const fields = createFields();
   if (wrapper) fields.bytes("H", wrapper);
+  fields.whole(surroundings);
   addProgram(fields, launch.argv, launch.cwd);
-  for (const [name, value] of Object.entries(launch.env)) fields.text("e", `${name}=${value}`);
   if (launch.stdin !== undefined || launch.tty) fields.bytes("i", noBytes);
   if (launch.run) fields.text("O", launch.run.id);
   if (launch.tty) fields.numbers("t", [launch.tty.columns, launch.tty.rows], 2);
   if (!wrapper) addOwner(fields, launch);
-  for (const [resource, value] of rlimitsOf(launch)) {
-    fields.bytes("r", Buffer.concat([pack([resource], 4), pack([value, value], 8)]));
-  }
   if (launch.landlock) {
     const { handledFs, handledNet, scoped, rules, netRules, held, seccomp } = launch.landlock;
     fields.numbers("L", [handledFs, handledNet, scoped], 8);
@@ -93,7 +91,6 @@ export function encodeLaunch(
     for (const path of held) fields.text("h", path);
     fields.bytes("s", seccomp);
   }
-  addCaps(fields, launch);
   if (launch.starts) addStartRules(fields, launch.starts);
   fields.numbers("b", [sink.liveBytes], 8);
   fields.numbers("T", [sink.tailBytes], 8);
@@ -101,6 +98,40 @@ export function encodeLaunch(
   if (sink.keep) fields.bytes("k", Buffer.concat([pack([sink.keep.bytes], 8), cString(sink.keep.path)]));
   return fields.end();
 }
+
+/** The fields of a start request that most commands of a session have in common: environment and limits. */
+function encodeSurroundings(launch: Encoded): Buffer {
+  const fields = createFields();
+  for (const [name, value] of Object.entries(launch.env)) fields.text("e", `${name}=${value}`);
+  for (const [resource, value] of rlimitsOf(launch)) {
+    fields.bytes("r", Buffer.concat([pack([resource], 4), pack([value, value], 8)]));
+  }
+  addCaps(fields, launch);
+  return fields.end();
+}
+
+/** Writes them once for as long as they are the same. */
+export function createSurroundings(): (launch: Encoded) => Buffer {
+  let last: { readonly launch: Encoded; readonly bytes: Buffer } | undefined;
+  return (launch) => {
+    if (last === undefined || !hasSameSurroundings(last.launch, launch))
+      last = { launch, bytes: Buffer.from(encodeSurroundings(launch)) };
+    return last.bytes;
+  };
+}
+
+function hasSameSurroundings(a: Encoded, b: Encoded): boolean {
+  const [names, others] = [Object.keys(a.env), Object.keys(b.env)];
+  return (
+    (a.wrapper === undefined) === (b.wrapper === undefined) &&
+    limitNumbers.every((name) => a.limits?.[name] === b.limits?.[name]) &&
+    names.length === others.length &&
+    names.every((name, at) => name === others[at] && a.env[name] === b.env[name])
+  );
+}
+
+/** The limits that are written; how long it may take is for us to watch. */
+const limitNumbers = ["processes", "fileBytes", "openFiles", "memoryBytes", "tempBytes"] as const;
 
 /** As native/rules.c reads them. */
 function addStartRules(fields: Fields, { rules, files, filter }: StartRules): void {
@@ -165,16 +196,16 @@ function addCaps(fields: Fields, { limits = {}, env }: Encoded): void {
 }
 
 /**
- * The fields of a sandbox. Equal bytes may share the ones that are kept ready; `stamp` makes different
- * states differ.
+ * The fields of a sandbox. Equal bytes may share the ones that are kept ready; the stamp makes different
+ * states of the disk differ.
  */
-export function encodeWrapper(launch: Confined, ahead: number, stamp: string): Buffer {
+export function encodeWrapper(launch: Confined, ahead: number): Buffer {
   const fields = createFields();
   addProgram(fields, launch.wrapper ?? [], "/");
   fields.text("e", "PATH=/usr/local/bin:/usr/bin:/bin");
   addOwner(fields, launch);
   fields.numbers("w", [launch.reusable === true ? ahead : 0], 4);
-  fields.text("n", stamp);
+  fields.text("n", launch.stamp ?? "");
   return fields.end();
 }
 

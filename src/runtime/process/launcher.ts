@@ -4,7 +4,6 @@
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { lstatSync } from "node:fs";
 import type { Socket } from "node:net";
 import { defined } from "../../base/json.ts";
 import type { StartedPrograms } from "../../spec/capability.ts";
@@ -12,6 +11,7 @@ import type { Child, ChildEnd, Confined, Sink, Spawner } from "./child.ts";
 import { StartError } from "./child.ts";
 import {
   createFrameReader,
+  createSurroundings,
   decodeEnd,
   decodeFailure,
   decodePrograms,
@@ -32,7 +32,7 @@ export interface LauncherOptions {
 interface Running {
   readonly launch: Confined;
   readonly sink: Sink;
-  settle(end: ChildEnd): void;
+  resolve(end: ChildEnd): void;
   fail(error: StartError): void;
   /** Callers that asked whether it waits for input, oldest first. */
   readonly asked: ((waiting: boolean) => void)[];
@@ -51,6 +51,17 @@ interface Connection {
 export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spawner {
   let connection: Connection | undefined;
   let nextId = 1;
+  let last: { readonly launch: Confined; readonly bytes: Buffer } | undefined;
+
+  const surroundings = createSurroundings();
+
+  /** Most commands of a session have the same sandbox, which is written once. */
+  function encodeSandbox(launch: Confined): Buffer {
+    if (last !== undefined && isSameSandbox(last.launch, launch)) return last.bytes;
+    const bytes = encodeWrapper(launch, ahead);
+    last = { launch, bytes };
+    return bytes;
+  }
 
   /** The running launcher, or a new one, because it may have been killed. */
   function connect(): Connection {
@@ -60,8 +71,8 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
   return {
     name: "launcher",
     async start(launch, sink) {
-      const wrapper = launch.wrapper ? encodeWrapper(launch, ahead, stampOf(launch.wrapper)) : undefined;
-      const request = encodeLaunch(launch, sink, wrapper);
+      const wrapper = launch.wrapper && encodeSandbox(launch);
+      const request = encodeLaunch(launch, sink, wrapper, surroundings(launch));
       const to = connect();
       const id = nextId++;
       const child = createChild(to, id, launch, sink);
@@ -70,8 +81,7 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
     },
     prepare(launch) {
       const to = connect();
-      if (launch.wrapper && launch.reusable === true)
-        to.send("P", 0, encodeWrapper(launch, ahead, stampOf(launch.wrapper)));
+      if (launch.wrapper && launch.reusable === true) to.send("P", 0, encodeSandbox(launch));
     },
     async close() {
       const last = connection;
@@ -88,7 +98,7 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
 
 function createChild(to: Connection, id: number, launch: Confined, sink: Sink): Child {
   const asked: Running["asked"] = [];
-  const ended = new Promise<ChildEnd>((settle, fail) => to.add(id, { launch, sink, settle, fail, asked }));
+  const ended = new Promise<ChildEnd>((resolve, fail) => to.add(id, { launch, sink, resolve, fail, asked }));
   const isOver = () => !to.running.has(id);
   return {
     ended,
@@ -181,22 +191,21 @@ function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdl
     case "f":
       running.delete(id);
       for (const answer of asked) answer(false);
-      if (type === "x") command.settle({ ...decodeEnd(body), ...defined({ programs: command.programs }) });
+      if (type === "x") command.resolve({ ...decodeEnd(body), ...defined({ programs: command.programs }) });
       else command.fail(decodeFailure(body, launch, command.programs));
       return onIdle();
   }
 }
 
-/**
- * Which files a sandbox's words stood for when it was asked for. A sandbox that was built before one
- * of them was replaced still shows or hides the old file, and must not be used.
- */
-function stampOf(wrapper: readonly string[]): string {
-  return wrapper
-    .filter((word) => word.startsWith("/") && !word.startsWith("/proc/"))
-    .map((path) => {
-      const stats = lstatSync(path, { throwIfNoEntry: false });
-      return stats ? `${stats.ino}:${stats.birthtimeMs}` : "-";
-    })
-    .join(",");
+/** Whether `encodeWrapper` would write the same. */
+function isSameSandbox(a: Confined, b: Confined): boolean {
+  const [words = [], others = []] = [a.wrapper, b.wrapper];
+  return (
+    (words === others || (words.length === others.length && words.every((word, at) => word === others[at]))) &&
+    a.stamp === b.stamp &&
+    a.uid === b.uid &&
+    a.gid === b.gid &&
+    a.fds === b.fds &&
+    a.reusable === b.reusable
+  );
 }

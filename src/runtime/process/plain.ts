@@ -82,11 +82,11 @@ function spawned(launch: Confined): Promise<ChildProcess> {
 
 /** How a command is started. */
 export interface StartOptions {
-  /** For the command's input, output and errors. */
+  /** What becomes of the command's input, output and errors. */
   readonly stdio?: "pipe" | "inherit" | "ignore";
   /** With `pipe`: its input stays open, for a program that is sent more later. */
   readonly input?: boolean;
-  /** In a session of its own. */
+  /** Starts it in a session of its own. */
   readonly detached?: boolean;
 }
 

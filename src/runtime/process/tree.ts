@@ -92,9 +92,14 @@ function readEntry(pid: number): Entry | undefined {
   }
 }
 
+const zero = Buffer.of(0);
+
 function hasMark(pid: number, mark: Buffer): boolean {
   try {
-    return readFileSync(`/proc/${pid}/environ`).includes(mark);
+    const variables = readFileSync(`/proc/${pid}/environ`);
+    const at = variables.indexOf(mark);
+    // Not as the end of another variable's value.
+    return at === 0 || (at > 0 && (variables[at - 1] === 0 || variables.includes(Buffer.concat([zero, mark]))));
   } catch {
     return false; // another user's, or gone
   }

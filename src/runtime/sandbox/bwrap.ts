@@ -1,23 +1,21 @@
-/** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names that no mount can hold. */
-import { readFileSync } from "node:fs";
-import { basename, dirname, join, sep } from "node:path";
-import { CallError } from "../../base/error.ts";
+/**
+ * The bubblewrap backend on Linux: fresh namespaces, a read-only disk with the granted holes, our seccomp
+ * program, and a guard for names that no mount can hold.
+ */
+import { basename, sep } from "node:path";
 import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { Launch } from "../../spec/capability.ts";
-import { newRunId } from "../effects/runs.ts";
-import type { HeldRun } from "../process/child.ts";
-import type { Backend, Confined, ConfineHow, FdData, ProbeResult } from "./backend.ts";
-import { bwrapArgv, isLoaderVariable, seccompFd, statusFd } from "./bwrap-argv.ts";
+import type { Backend, Confined, ConfineHow, FdData } from "./backend.ts";
 import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
 import { explainEnding, joinDenials } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
-import { commandOwner, homeFor, planFor } from "./owner.ts";
-import type { Owner } from "./owner.ts";
-import { contains, planMounts } from "./plan.ts";
-import type { Plan } from "./plan.ts";
-import { firstWords, tryCommand } from "./probe.ts";
+import { commandOwner, homeFor } from "./owner.ts";
+import { contains, planMounts, showsDevices, writablePlaces } from "./plan.ts";
+import type { Plan, PlanEntry } from "./plan.ts";
+import { createPreparer } from "./prepared.ts";
+import { probeNamespaces } from "./probe.ts";
 import { createStartJudge, refusedStart } from "./programs.ts";
 import { relayed } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
@@ -28,8 +26,11 @@ export interface BwrapVariant {
   readonly architecture: Architecture;
   /** Relays the command's loopback to our proxy. Without it, Node does. */
   readonly launcher?: string;
+  /** Absolute path of bubblewrap. */
   readonly program: string;
+  /** A fresh /proc, or the outer one read-only where a container forbids the fresh one. */
   readonly proc: "fresh" | "bound";
+  /** This bubblewrap knows `--disable-userns` (0.8 and later). */
   readonly disableUserns: boolean;
 }
 
@@ -52,44 +53,28 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   let inherited: readonly number[] | undefined;
   const sealed = (argv: readonly string[]) => withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
 
-  /** Throws if nothing can be held, because the command must never write directly instead. */
-  function holdRun({ roots }: Plan, apart: boolean, owner: Owner | undefined): HeldRun {
-    const place = apart ? session.place(roots, owner) : { reason: "the launcher is missing" };
-    if ("reason" in place) throw new CallError("no_sandbox", `this cannot be held, because ${place.reason}`);
-    const id = newRunId();
-    return { id, folder: join(place.folder, id), roots, ...owner };
-  }
+  const prepare = createPreparer(machine, session, (prepared, launch) =>
+    bwrapArgv(prepared.plan, launch, { ...variant, ...prepared, apart: true }),
+  );
 
   function confine(launch: Launch, { apart = false, proxy }: ConfineHow = {}): Confined {
-    const { cwd, env } = launch;
-    const grant = launch.grant.writes === "held" ? openRepositories(launch.grant) : launch.grant;
+    const { env } = launch;
+    const grant = openRepositories(launch.grant);
     const way = proxy?.socket === undefined ? undefined : relayed(launch.argv, proxy.socket, grant, variant.launcher);
-    const { hide, own } = session;
-    const sockets = session.hostSockets();
     const denied = judge.programs(grant, env["PATH"]);
-    const planned = planMounts(grant, {
-      cwd,
-      tempDir: machine.tempDir,
-      sockets,
-      hide,
-      own,
-      visible: way?.visible ?? [],
-      programs: denied.hidden,
-      repositories: session.repositories,
-    });
-    const owner = commandOwner(planned, cwd, machine);
-    const run = isHeld(grant) ? holdRun(planned, apart, owner) : undefined;
-    const plan = planFor(owner, run === undefined ? planned : hideRuns(planned, run));
-    const asRoot = (owner?.uid ?? machine.uid) === 0;
+    const prepared = prepare({ launch, grant, apart, hidden: denied.hidden, visible: way?.visible ?? [] });
+    const { plan, owner, run, wrapper, stamp } = prepared;
     const guard = session.guard(plan);
-    const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
-    const options = { ...variant, apart, asRoot, ...defined({ tempFolder, runs: run && dirname(run.folder) }) };
     const argv = way?.argv ?? launch.argv;
     return {
       ...launch,
-      ...(apart
-        ? { argv, wrapper: bwrapArgv(plan, launch, options) }
-        : { argv: bwrapArgv(plan, { ...launch, argv: sealed(argv) }, options), cwd: sep, statusFd }),
+      ...(wrapper !== undefined
+        ? { argv, wrapper, ...defined({ stamp }) }
+        : {
+            argv: bwrapArgv(plan, { ...launch, argv: sealed(argv) }, { ...variant, ...prepared }),
+            cwd: sep,
+            statusFd,
+          }),
       env: {
         ...(apart ? env : withoutLoaderVariables(env)),
         ...(env["TMPDIR"] === undefined || plan.everything ? {} : { TMPDIR: machine.tempDir }),
@@ -101,11 +86,11 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       ...defined({ run }),
       fds: filter(grant, apart && denied.starts !== undefined),
       ...(apart ? defined({ starts: denied.starts }) : {}),
-      reusable: proxy === undefined,
+      reusable: proxy === undefined && !showsDevices(plan),
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
-        const evidence = joinDenials([...guard.settle(), refusedStart(ending), refusedHost]);
+        const evidence = joinDenials([...guard.undo(), refusedStart(ending), refusedHost]);
         return evidence ?? explainEnding({ ...launch, writable: writablePlaces(plan) }, ending);
       },
     };
@@ -116,73 +101,182 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     proxyBy: "socket",
     whyNotHeld(grant, cwd) {
       if (variant.launcher === undefined) return "the launcher is missing";
-      const plan = planMounts(grant.writes === "held" ? openRepositories(grant) : grant, {
-        cwd,
-        tempDir: machine.tempDir,
-        sockets: [],
-      });
+      const plan = planMounts(openRepositories(grant), { cwd, tempDir: machine.tempDir, sockets: [] });
       const place = session.place(plan.roots, commandOwner(plan, cwd, machine));
       return "reason" in place ? place.reason : undefined;
     },
     confine,
-    probe: () => probe(confine, machine),
+    probe: () => probeNamespaces(confine, machine),
     explain: (grant) => explainPlan(grant, machine),
   };
 }
 
-function isHeld({ writes = "direct" }: Grant): boolean {
-  return writes !== "direct";
-}
-
 /** A held command may commit, because what it does to the repository is shown before it is kept. */
 function openRepositories(grant: Grant): Grant {
+  if (grant.writes !== "held") return grant;
   return { ...grant, protect: grant.protect.filter((name) => basename(name) !== ".git") };
 }
 
-/** No command may look at the runs' folder, wherever it is. */
-function hideRuns(plan: Plan, { folder }: HeldRun): Plan {
-  const path = dirname(folder);
-  const covered = plan.entries.findLast((entry) => contains(entry.path, path))?.use;
-  if (covered === "temp" || covered === "hide") return plan;
-  return { ...plan, entries: [...plan.entries, { path, use: "hide", kind: "directory" }] };
-}
-
-function writablePlaces(plan: Plan): readonly string[] {
-  return plan.everything
-    ? [sep]
-    : plan.entries.filter(({ use }) => use === "write" || use === "temp").map(({ path }) => path);
-}
-
 function withoutLoaderVariables(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !isLoaderVariable(name)));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !loaderVariable.test(name)));
 }
 
-async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
-  const finished = await tryCommand(confine, machine);
-  if (finished.exitCode === 0)
-    return { ok: true, detail: "ran a command in fresh namespaces under our seccomp filter" };
-  const fix = namespaceFix();
-  const detail = `could not run a command: ${firstWords(finished)}`;
-  return { ok: false, detail, ...defined({ fix }) };
+/** One sandbox of a variant. */
+export interface BwrapOptions extends BwrapVariant {
+  /** The folder in which the runs of held commands are stored. Left out: nothing is held. */
+  readonly runs?: string | undefined;
+  /** The sandbox alone, with a process of the launcher in it instead of the command. */
+  readonly apart?: boolean;
+  /** The command runs as the global uid 0. */
+  readonly asRoot: boolean;
+  /** A folder of the host used as the private temp folder; without one it is empty for each command. */
+  readonly tempFolder?: string | undefined;
+}
+
+/** Where bubblewrap finds the seccomp program. */
+const seccompFd = 3;
+/** The descriptor on which bubblewrap reports that the command began. */
+const statusFd = 4;
+
+/** The size of tmpfs mounts that have no folder of the host behind them. */
+const tempBytes = 1024 ** 3;
+
+/**
+ * The whole command line. Order matters, because later mounts lie on top of earlier ones. A command
+ * never holds a capability: with one, root inside could undo each mount below.
+ */
+export function bwrapArgv(plan: Plan, launch: Launch, options: BwrapOptions): readonly string[] {
+  const hidden = plan.entries.filter((entry) => entry.use === "hide" && entry.kind === "directory");
+  const mounts = [
+    ...plan.entries.map((entry) => mount(entry, plan, options)),
+    ...hidden.map(({ path }) => ["--remount-ro", path]),
+  ];
+  const whole = [options.program, plan.everything ? "--bind" : "--ro-bind", "/", "/", "--dev", "/dev"];
+  return (
+    options.apart === true
+      ? [
+          whole,
+          procMounts(options),
+          ...heldPlaces(plan, options),
+          sharedMemory(plan),
+          ...mounts,
+          ["--remount-ro", "/dev"],
+          ...apart(plan, launch, options),
+        ]
+      : [whole, procMounts(options), ...mounts, ...command(launch, options)]
+  ).flat();
+}
+
+function command(launch: Launch, { disableUserns }: BwrapOptions): readonly (readonly string[])[] {
+  return [
+    ["--seccomp", String(seccompFd), "--json-status-fd", String(statusFd), "--chdir", launch.cwd, ...namespaces],
+    disableUserns ? ["--disable-userns"] : [],
+    launch.grant.network === "on" ? [] : ["--unshare-net"],
+    launch.tty ? [] : ["--new-session"],
+    ["--cap-drop", "ALL"],
+    ...loaderVariables(launch.env).map(([name, value]) => ["--setenv", name, value]),
+    ["--", ...launch.argv],
+  ];
 }
 
 /**
- * Two switches that keep ordinary users from making namespaces, and how to change them. This is only a
- * hint; the probe has decided.
+ * The launcher's keepers get namespaces of their own (native/sandbox.c) and the filter. Until then
+ * this process needs its capabilities.
  */
-function namespaceFix(): string | undefined {
-  if (kernelSetting("user/max_user_namespaces") === "0") return "sudo sysctl -w user.max_user_namespaces=15000";
-  if (kernelSetting("kernel/unprivileged_userns_clone") === "0")
-    return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
-  return kernelSetting("kernel/apparmor_restrict_unprivileged_userns") === "1"
-    ? "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for bwrap that allows userns)"
-    : undefined;
+function apart(plan: Plan, { grant, limits }: Launch, options: BwrapOptions): readonly (readonly string[])[] {
+  const { proc, asRoot } = options;
+  const kinds = [
+    grant.network === "on" ? "" : "n",
+    proc === "fresh" ? "p" : "",
+    asRoot ? "r" : "",
+    showsDevices(plan) ? "s" : "",
+  ];
+  const fresh = [...kinds, processNumbers(limits?.processes)].join("");
+  return [
+    namespaces,
+    ["--new-session", "--cap-add", "ALL", "--chdir", "/"],
+    ["--", launcherProgram, "sandbox", fresh, ...overlays(plan, options)],
+  ];
 }
 
-function kernelSetting(name: string): string | undefined {
-  try {
-    return readFileSync(`/proc/sys/${name}`, "utf8").trim();
-  } catch {
-    return undefined; // this kernel has no such switch
+/** The kernel does not reuse its lowest 300 numbers, so they are added. Its largest number is 2^22. */
+function processNumbers(processes = 0): string {
+  return processes === 0 ? "" : String(Math.min(processes + 301, 2 ** 22));
+}
+
+/**
+ * Each of the launcher's keepers mounts a /dev/shm of its own, which would cover a workspace there. So
+ * that one is mounted here, below the workspace, and the sandbox serves a single command.
+ */
+function sharedMemory(plan: Plan): readonly string[] {
+  return showsDevices(plan) ? ["--perms", "1777", "--size", String(tempBytes), "--tmpfs", "/dev/shm"] : [];
+}
+
+/** Visible only to the launcher's process, which covers it before a command begins (native/overlay.c). */
+const hiddenPlace = "/dev/.callgate";
+
+/**
+ * The runs' folder, and each writable root once more without anything mounted in it, because the
+ * kernel can overlay nothing else.
+ */
+function heldPlaces({ roots }: Plan, { runs }: BwrapOptions): readonly (readonly string[])[] {
+  if (runs === undefined) return [];
+  return [
+    ["--bind", runs, `${hiddenPlace}/runs`],
+    ...roots.map((root, at) => ["--bind", root, `${hiddenPlace}/${at}`]),
+  ];
+}
+
+/** An overlay on each root, and on top of it what the plan mounts there, which the overlay would otherwise cover. */
+function overlays({ entries, roots }: Plan, { runs }: BwrapOptions): readonly string[] {
+  if (runs === undefined) return [];
+  const inside = entries.filter(({ path }) => roots.some((root) => path !== root && contains(root, path)));
+  return [
+    ...roots.flatMap((root) => ["o", root]),
+    ...inside.flatMap(({ path, use }) => [use === "read" ? "r" : use === "write" ? "w" : "h", path]),
+  ];
+}
+
+/** The launcher, open at this descriptor, because its file may not be visible in the sandbox. */
+const launcherProgram = "/proc/self/fd/9";
+
+const namespaces =
+  "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(" ");
+
+/**
+ * Pid 1 is bubblewrap's own reaper, which no seccomp filter covers. A command could take it over
+ * through its memory file.
+ */
+const hideReaper = ["--perms", "0555", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"];
+
+function procMounts({ proc, asRoot, apart }: BwrapOptions): readonly string[] {
+  if (proc === "bound") return ["--ro-bind", "/proc", "/proc"];
+  // The launcher's process looks at the switch for user namespaces, and its keepers mount their own /proc over it.
+  if (apart) return ["--proc", "/proc"];
+  // The kernel's switches there require the global uid 0, not a capability that could be dropped.
+  return ["--proc", "/proc", ...hideReaper, ...(asRoot ? ["--remount-ro", "/proc"] : [])];
+}
+
+function mount(entry: PlanEntry, plan: Plan, { tempFolder }: BwrapOptions): readonly string[] {
+  const { path, use, kind, source = path } = entry;
+  if (use === "write") return ["--bind", path, path];
+  if (use === "read") return ["--ro-bind", source, path];
+  const holds = plan.entries.some((other) => other.path !== path && contains(path, other.path));
+  if (use === "temp") {
+    // Mount points below would be created by following names that earlier commands left in the folder.
+    if (tempFolder !== undefined && !holds) return ["--bind", tempFolder, path];
+    return ["--perms", "1777", "--size", String(tempBytes), "--tmpfs", path];
   }
+  if (kind === "file") return ["--ro-bind", "/dev/null", path];
+  return ["--perms", holds || path === "/run" ? "0555" : "0000", "--tmpfs", path];
+}
+
+/**
+ * Variables that would make the loader run foreign code inside bubblewrap itself, which is still
+ * outside the sandbox.
+ */
+const loaderVariable = /^(?:LD_|(?:GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH)$)/;
+
+function loaderVariables(env: Readonly<Record<string, string>>): readonly (readonly [string, string])[] {
+  return Object.entries(env).filter(([name]) => loaderVariable.test(name));
 }

@@ -51,7 +51,7 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
-        const evidence = joinDenials([...guard.settle(), refusedHost]);
+        const evidence = joinDenials([...guard.undo(), refusedHost]);
         return evidence ?? explainEnding({ ...launch, writable: plan.roots }, ending);
       },
     };

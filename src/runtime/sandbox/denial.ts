@@ -6,9 +6,10 @@
  */
 import { accessSync, constants, existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
-import { homedir } from "node:os";
+import { constants as system, homedir } from "node:os";
 import { defined } from "../../base/json.ts";
 import type { Denial, Grant } from "../../spec/access.ts";
+import type { LimitName, Limits } from "../../spec/capability.ts";
 import type { Ending } from "./backend.ts";
 import { contains } from "./plan.ts";
 
@@ -34,6 +35,25 @@ export function explainEnding(command: DeniedCommand, { exitCode, signal }: Endi
   const words = simpleCommands(command.argv);
   const all = [deniedRead(words, command), deniedNetwork(words, command.grant), deniedWrite(words, command)];
   return joinDenials(all.flat().map((denial) => ({ ...denial, inferred: true })));
+}
+
+const exceeded: Readonly<Record<LimitName, string>> = {
+  processes: "more processes and threads at once",
+  memoryBytes: "more bytes of memory",
+  tempBytes: "more bytes in its temp folder",
+};
+
+/** The denial for a command that a limit ended. A person's yes cannot lift a limit. */
+export function limitDenial({ limit, signal, exitCode }: Ending, limits: Limits = {}): Denial | undefined {
+  if (limit !== undefined)
+    return {
+      what: "command",
+      reason: `the command was ended: it used ${exceeded[limit]} than its limit of ${limits[limit]} (command_limits)`,
+      rule: `limit ${limit}`,
+    };
+  if (signal !== "SIGXFSZ" && exitCode !== 128 + system.signals.SIGXFSZ) return undefined;
+  const reason = `the command was ended: a file grew over the limit of ${limits.fileBytes} bytes (command_limits)`;
+  return { what: "command", reason, rule: "limit fileBytes" };
 }
 
 /** A hidden path that exists was named, by whatever program. */

@@ -94,7 +94,7 @@ function putBackTree({ path, entries }: Kept, searched: readonly string[]): read
     const stat = lstatSync(at, { throwIfNoEntry: false });
     if (stat === undefined) return;
     if (!entries.has(at)) {
-      rmSync(at, { recursive: true, force: true });
+      removeWhole(at);
       changed.push(at);
     } else if (stat.isDirectory() && !(at !== path && bulk.has(basename(at)) && isGitFolder(dirname(at)))) {
       for (const name of readdirSync(at)) removeAdded(join(at, name));
@@ -104,7 +104,7 @@ function putBackTree({ path, entries }: Kept, searched: readonly string[]): read
   return changed;
 }
 
-/** True if something had to be done. */
+/** Puts it back. True if something had to be done. */
 function restore(path: string, entry: Entry, searched: readonly string[]): boolean {
   const { stat, data, target } = entry;
   const now = lstatSync(path, { throwIfNoEntry: false });
@@ -117,7 +117,7 @@ function restore(path: string, entry: Entry, searched: readonly string[]): boole
     if (data === undefined && target === undefined) return false; // bulk, or what makes nothing run
   }
   if (stat.isDirectory()) return bringBack(path, stat, searched);
-  rmSync(path, { recursive: true, force: true });
+  removeWhole(path);
   if (target !== undefined) symlinkSync(target, path);
   else if (data !== undefined) {
     writeFileSync(path, data, { mode: stat.mode & 0o7777, flag: "wx" });
@@ -149,13 +149,46 @@ function bringBack(path: string, stat: Stats, searched: readonly string[]): bool
   // It may lie inside what took its place, and must not go with it.
   if (moved?.startsWith(`${path}/`) === true) {
     const aside = `${path}.${process.pid}`;
+    openFolders(path);
     renameSync(moved, aside);
     moved = aside;
   }
-  rmSync(path, { recursive: true, force: true });
-  if (moved === undefined) mkdirSync(path, { mode: stat.mode & 0o7777 });
-  else renameSync(moved, path);
+  removeWhole(path);
+  if (moved === undefined) mkdirSync(path);
+  else moveWhole(moved, path);
+  fixMode(path, stat, lstatSync(path));
   return true;
+}
+
+/** A command may have closed its folders, and only root could then move or remove what is in them. */
+function removeWhole(path: string): void {
+  openAndRetry(path, () => rmSync(path, { recursive: true, force: true }));
+}
+
+function moveWhole(from: string, to: string): void {
+  openAndRetry(from, () => renameSync(from, to));
+}
+
+/** For a change that fails because a folder at or below `path`, or the one around it, is closed to its own owner. */
+export function openAndRetry(path: string, change: () => void): void {
+  try {
+    change();
+  } catch {
+    openFolder(dirname(path));
+    openFolders(path);
+    change();
+  }
+}
+
+function openFolders(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  openFolder(path);
+  for (const name of listed(path)) openFolders(join(path, name));
+}
+
+function openFolder(path: string): void {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isDirectory() === true && stat.uid === process.getuid?.()) chmodSync(path, (stat.mode & 0o7777) | 0o700);
 }
 
 const maxSearched = 20_000;

@@ -35,10 +35,13 @@ function knownRights(abi: number): number {
 
 const devices = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"].map((name) => join("/dev", name));
 
+const sharedMemory = "/dev/shm";
+
 export interface RulesetOptions {
   readonly abi: number;
   readonly plan: Plan;
   readonly grant: Grant;
+  readonly cwd: string;
   /** The private temporary folder. The shared one cannot be replaced here. */
   readonly tempFolder: string | undefined;
   readonly proxyPort?: number;
@@ -48,6 +51,7 @@ export function landlockRules({
   abi,
   plan,
   grant,
+  cwd,
   tempFolder,
   proxyPort,
 }: RulesetOptions): Omit<LandlockRules, "seccomp"> {
@@ -73,7 +77,10 @@ export function landlockRules({
     ...devices.map((path) =>
       rule(path, right.readFile | right.writeFile | right.truncate | right.ioctlDev | right.readDir),
     ),
-    rule("/dev/shm", write),
+    // The host's own shared memory, unless a workspace or something hidden lies in it: a right cannot be taken away again.
+    ...([cwd, ...hidden].some((path) => contains(sharedMemory, path))
+      ? openPlaces(sharedMemory, hidden).map((path) => rule(path, plan.everything ? write : read))
+      : [rule(sharedMemory, write)]),
     ...(tempFolder === undefined ? [] : [rule(tempFolder, write)]),
   ];
   return {

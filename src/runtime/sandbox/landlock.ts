@@ -17,11 +17,11 @@ import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import { landlockRules } from "./landlock-rules.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor } from "./owner.ts";
-import { contains, planMounts, resolved } from "./plan.ts";
-import type { PlanEntry } from "./plan.ts";
+import { contains, planMounts, type PlanEntry } from "./plan.ts";
 import { createStartJudge, refusedStart } from "./programs.ts";
 import { firstWords, tryCommand } from "./probe.ts";
 import { proxyEnv } from "./relay.ts";
+import { resolved } from "./there.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { SocketRule, StartQuestions } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
@@ -90,6 +90,7 @@ export function createLandlockBackend(
       abi: abi(),
       plan,
       grant,
+      cwd: resolved(cwd) ?? cwd,
       tempFolder,
       ...defined({ proxyPort: port }),
     });
@@ -112,7 +113,7 @@ export function createLandlockBackend(
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const writable = [...plan.roots, ...(tempFolder === undefined ? [] : [tempFolder])];
-        const evidence = joinDenials([...guard.settle(), refusedStart(ending), refusedHost]);
+        const evidence = joinDenials([...guard.undo(), refusedStart(ending), refusedHost]);
         return evidence ?? explainEnding({ grant, cwd, argv, writable }, ending);
       },
     };
@@ -151,7 +152,7 @@ function explainLandlock(grant: Grant): readonly string[] {
     ...explainFiles(grant, "the folder named by TMPDIR"),
     explainSharedNetwork(grant),
     "Protected names are put back after the command (their settings and hooks), not held during it.",
-    "Other processes can be seen, not touched; /dev/shm is the host's; sockets are connected to by path in writable folders only.",
+    "Other processes can be seen, not touched; /dev/shm is the host's (read-only if the workspace lies in it); sockets are connected to by path in writable folders only.",
   ];
 }
 

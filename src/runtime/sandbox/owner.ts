@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, sep } from "node:path";
+import type { Looks } from "./looks.ts";
 import type { Machine } from "./machine.ts";
 import type { Plan } from "./plan.ts";
 
@@ -13,29 +14,46 @@ export interface Owner {
   readonly gid: number;
 }
 
-export function commandOwner(plan: Plan, cwd: string, machine: Machine): Owner | undefined {
+type Stat = Looks["stat"];
+
+export function commandOwner(plan: Plan, cwd: string, machine: Machine, stat: Stat = statNow): Owner | undefined {
   if (machine.uid !== 0) return undefined;
   const place = plan.roots.find((root) => root !== sep) ?? cwd;
-  const stat = statSync(place, { throwIfNoEntry: false });
-  if (stat === undefined || stat.uid === 0) return undefined;
-  const owner = { uid: stat.uid, gid: stat.gid };
-  return canReach(place, owner) ? owner : undefined;
+  const seen = stat(place);
+  if (seen === undefined || seen.uid === 0) return undefined;
+  const owner = { uid: seen.uid, gid: seen.gid };
+  return canReach(place, owner, stat) ? owner : undefined;
 }
 
 /** What the owner cannot reach needs no mount, and none could be made there for the owner. */
-export function planFor(owner: Owner | undefined, plan: Plan): Plan {
-  return owner === undefined ? plan : { ...plan, entries: plan.entries.filter(({ path }) => canReach(path, owner)) };
+export function planFor(owner: Owner | undefined, plan: Plan, stat: Stat = statNow): Plan {
+  if (owner === undefined) return plan;
+  return { ...plan, entries: plan.entries.filter(({ path }) => canReach(path, owner, stat)) };
 }
 
 /** True if every folder above lets this user pass, judged by its mode. */
-export function canReach(path: string, { uid, gid }: Owner): boolean {
+export function canReach(path: string, { uid, gid }: Owner, look: Stat = statNow): boolean {
   for (let folder = dirname(path); folder !== sep; folder = dirname(folder)) {
-    const stat = statSync(folder, { throwIfNoEntry: false });
+    const stat = lookAt(folder, look);
+    if (stat === "closed") return false;
     if (stat === undefined) continue;
     const bit = stat.uid === uid ? 0o100 : stat.gid === gid ? 0o010 : 0o001;
     if ((stat.mode & bit) === 0) return false;
   }
   return true;
+}
+
+/** What is there. Root of a user namespace may not look everywhere, and where it may not, nobody it starts may. */
+function lookAt(folder: string, look: Stat) {
+  try {
+    return look(folder);
+  } catch {
+    return "closed";
+  }
+}
+
+function statNow(path: string) {
+  return statSync(path, { throwIfNoEntry: false });
 }
 
 /** Root's own home is closed to others, and programs that look for their settings there would fail. */

@@ -3,10 +3,12 @@
  * inside. Every backend that works with paths uses this one list, so that they agree on what is
  * confined.
  */
-import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
+import { readdirSync, statSync, type Stats } from "node:fs";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
-import { thatMayExist } from "./there.ts";
+import { gitFolders } from "./repositories.ts";
+import { createLooks, type Looks } from "./looks.ts";
+import { pathsBelow, resolved } from "./there.ts";
 
 /**
  * `write`: the host's, and can be changed. `read`: the host's, read-only. `hide`: nothing to see.
@@ -33,6 +35,12 @@ export interface Plan {
    * instead (see guard.ts).
    */
   readonly watched: readonly string[];
+  /** Each says anew which of the names below one root may exist. */
+  readonly names?: readonly (() => ReadonlySet<string>)[];
+  /** Those of them that are links; the `.git` of repositories below the roots; where the command starts, without links. */
+  readonly links?: readonly string[];
+  readonly repositories?: readonly string[] | undefined;
+  readonly here?: string | undefined;
 }
 
 export interface PlanOptions {
@@ -47,10 +55,12 @@ export interface PlanOptions {
   readonly repositories?: (roots: readonly string[]) => readonly string[];
   /** Files of programs that may not be started. */
   readonly programs?: readonly string[];
-  /** Our own folders, hidden. */
+  /** Our own folders, which are hidden. */
   readonly own?: OwnFolders;
   /** How paths become hidden entries. Left out: by looking at the disk now. */
   readonly hide?: (paths: readonly string[]) => readonly PlanEntry[];
+  /** Sees what the plan looks at on the disk, so that it can be looked at again. */
+  readonly looks?: Looks;
 }
 
 export interface OwnFolders {
@@ -64,20 +74,25 @@ export interface VisibleFile {
   readonly source: string;
 }
 
-export function planMounts(grant: Grant, options: PlanOptions): Plan {
-  const { hide = hiddenEntries } = options;
+export function planMounts(grant: Grant, given: PlanOptions): Plan {
+  const { looks = createLooks() } = given;
+  const [options, real] = [{ ...given, looks }, looks.real];
+  const hide = (paths: readonly string[]) =>
+    (given.hide ?? hiddenEntries)(paths).flatMap((one) => asItIs(one, looks.lstat(one.path)));
   const wanted = grant.policy === "full-access" ? [sep] : grant.write;
-  const writes = wanted.flatMap((path) => resolved(path) ?? []);
+  const writes = wanted.flatMap((path) => real(path) ?? []);
   const roots = outermost(writes);
   const everything = roots.includes(sep);
   const inside = (path: string) => roots.some((root) => contains(root, path));
-  const entries: PlanEntry[] = roots.filter((root) => root !== sep).flatMap((root) => entry(root, "write"));
-  const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots, writes, options);
+  const entries: PlanEntry[] = roots.filter((root) => root !== sep).flatMap((root) => entry(root, "write", looks));
+  const guarded = everything
+    ? { entries: [], watched: [], links: [], names: [] }
+    : protections(grant, roots, writes, options);
   entries.push(...guarded.entries);
   if (!everything) {
     const made = wanted
-      .filter((path) => resolved(path) === undefined && !inside(path))
-      .flatMap((path) => toBeMade(path, inside));
+      .filter((path) => real(path) === undefined && !inside(path))
+      .flatMap((path) => toBeMade(path, inside, looks));
     entries.push(...made);
     const opened = new Set(made.filter(({ use }) => use === "write").map(({ path }) => path));
     if (options.tempDir !== undefined)
@@ -88,13 +103,16 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
   }
   entries.push(...hide([...grant.mask, ...(options.programs ?? [])]), ...ownEntries(roots, options, hide));
   return {
+    ...guarded, // but for its entries
     everything,
     roots,
     entries: layered(entries),
-    watched: guarded.watched,
+    here: real(options.cwd),
     guardsRepositories: !everything && protectsGit(grant),
   };
 }
+
+type Planning = PlanOptions & { readonly looks: Looks };
 
 /** More mounts than this would cost more than the one new file is worth. */
 const maxSiblings = 300;
@@ -103,29 +121,34 @@ const maxSiblings = 300;
  * To create one new thing, its folder must be writable. What is in it already stays read-only, unless
  * it was granted too.
  */
-function toBeMade(path: string, isGranted: (path: string) => boolean): readonly PlanEntry[] {
+function toBeMade(path: string, isGranted: (path: string) => boolean, looks: Looks): readonly PlanEntry[] {
+  looks.serveOnce(); // each thing beside it is a mount of its own
   const folder = resolved(dirname(path));
   if (folder === undefined || folder === sep) return [];
   const siblings = readdirSync(folder, { withFileTypes: true }).filter((one) => !one.isSymbolicLink());
   if (siblings.length > maxSiblings) return [];
   const paths = siblings.map(({ name }) => join(folder, name));
-  return [...entry(folder, "write"), ...paths.flatMap((one) => entry(one, isGranted(one) ? "write" : "read"))];
+  return [
+    ...entry(folder, "write", looks),
+    ...paths.flatMap((one) => entry(one, isGranted(one) ? "write" : "read", looks)),
+  ];
 }
 
 /** The temporary folder and the run folder become the sandbox's own. What must be visible below them is put back. */
 function ownPlaces(
-  { cwd, visible = [] }: PlanOptions,
+  { cwd, visible = [], looks }: Planning,
   tempDir: string,
   writable: (path: string) => boolean,
 ): readonly PlanEntry[] {
-  const temp = resolved(tempDir);
-  const own = [temp, resolved("/run")].filter((path) => path !== undefined).filter((path) => !writable(path));
+  const { real } = looks;
+  const temp = real(tempDir);
+  const own = [temp, real("/run")].filter((path) => path !== undefined).filter((path) => !writable(path));
   const shadowed = (path: string) => own.some((place) => contains(place, path));
   // The resolver's file is often in the run folder. Without it, granted hosts could not be looked up.
-  const needed = [cwd, "/etc/resolv.conf"].flatMap((path) => resolved(path) ?? []);
+  const needed = [cwd, "/etc/resolv.conf"].flatMap((path) => real(path) ?? []);
   return [
     ...own.map((path): PlanEntry => ({ path, use: path === temp ? "temp" : "hide", kind: "directory" })),
-    ...needed.filter((path) => shadowed(path) && !writable(path)).flatMap((path) => entry(path, "read")),
+    ...needed.filter((path) => shadowed(path) && !writable(path)).flatMap((path) => entry(path, "read", looks)),
     ...visible
       .filter(({ path, source }) => path !== source || shadowed(path))
       .map((file): PlanEntry => ({ ...file, use: "read", kind: "file" })),
@@ -138,15 +161,16 @@ function ownPlaces(
  */
 function ownEntries(
   roots: readonly string[],
-  { cwd, own }: PlanOptions,
+  { cwd, own, looks }: Planning,
   hide: (paths: readonly string[]) => readonly PlanEntry[],
 ): readonly PlanEntry[] {
   if (own === undefined) return [];
-  const here = resolved(cwd);
+  const { real } = looks;
+  const here = real(cwd);
   const folders = hide(own.folders).filter(({ path }) => path !== here && !roots.includes(path));
   const holding = (path: string) => folders.find((folder) => contains(folder.path, path))?.path;
   const isOpen = (path: string, folder: string) => roots.some((root) => contains(folder, root) && contains(root, path));
-  const shown = [here, own.kept === undefined ? undefined : resolved(own.kept)].filter((path) => path !== undefined);
+  const shown = [here, own.kept === undefined ? undefined : real(own.kept)].filter((path) => path !== undefined);
   return [
     ...folders,
     ...shown
@@ -154,13 +178,15 @@ function ownEntries(
         const folder = holding(path);
         return folder !== undefined && !isOpen(path, folder);
       })
-      .flatMap((path) => entry(path, "read")),
+      .flatMap((path) => entry(path, "read", looks)),
   ];
 }
 
-interface Protections {
+interface Protections extends Pick<Plan, "repositories"> {
   readonly entries: PlanEntry[];
   readonly watched: string[];
+  readonly links: string[];
+  readonly names: (() => ReadonlySet<string>)[];
 }
 
 function protectsGit({ protect }: Grant): boolean {
@@ -172,57 +198,46 @@ function protections(
   grant: Grant,
   roots: readonly string[],
   writes: readonly string[],
-  { repositories = () => [] }: PlanOptions,
+  { repositories: find, looks }: Planning,
 ): Protections {
-  const found: Protections = { entries: [], watched: [] };
-  const nested = protectsGit(grant) ? repositories(roots) : [];
-  for (const root of roots.filter((path) => statSync(path).isDirectory())) {
-    const paths = [...grant.protect, ...nested]
-      .map((name) => (isAbsolute(name) ? resolve(name) : join(root, name)))
-      .filter((path) => contains(root, path) && path !== root && !grant.write.includes(path));
-    const there = thatMayExist(paths);
+  const repositories = protectsGit(grant) ? find?.(roots) : undefined;
+  const found: Protections = { entries: [], watched: [], links: [], names: [], repositories };
+  const inner = writes.filter((path) => !roots.includes(path));
+  for (const root of roots.filter((path) => looks.stat(path)?.isDirectory() === true)) {
+    const all = [...pathsBelow(root, grant.protect), ...pathsBelow(root, repositories ?? [])];
+    const paths = all.filter((path) => !grant.write.includes(path));
+    const names = looks.names(paths);
+    const there = names();
+    found.names.push(names);
     for (const path of paths) {
-      if (there.has(path)) protect(root, path, found);
+      if (there.has(path)) protect(root, path, found, looks);
       else found.watched.push(path);
-      found.entries.push(...writes.filter((one) => contains(path, one)).flatMap((one) => entry(one, "write")));
+      found.entries.push(...inner.filter((one) => contains(path, one)).flatMap((one) => entry(one, "write", looks)));
     }
   }
   return found;
 }
 
-function protect(root: string, path: string, found: Protections): void {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+function protect(root: string, path: string, found: Protections, looks: Looks): void {
+  const stat = looks.lstat(path);
   if (stat === undefined || stat.isSymbolicLink()) found.watched.push(path);
   if (stat === undefined) return;
+  if (stat.isSymbolicLink()) found.links.push(path);
   // Each folder on the way becomes its own mount point, because a mount point cannot be renamed away.
   for (let parent = dirname(path); contains(root, parent) && parent !== root; parent = dirname(parent)) {
     found.entries.push({ path: parent, use: "write", kind: "directory" });
   }
-  const real = resolved(path);
+  const real = looks.real(path);
   if (real === undefined) return;
-  found.entries.push(...entry(real, "read"));
+  found.entries.push(...entry(real, "read", looks));
   if (stat.isFile() && path.endsWith(`${sep}.git`)) {
+    looks.serveOnce(); // what stands in the file decides
     found.entries.push(
       ...gitFolders(path)
         .filter((folder) => contains(root, folder))
-        .flatMap((folder) => entry(folder, "read")),
+        .flatMap((folder) => entry(folder, "read", looks)),
     );
   }
-}
-
-/** A `.git` file names the real folder, and that folder (a worktree's) may name the common one. */
-function gitFolders(file: string): readonly string[] {
-  const pointer = /^gitdir: (.+)$/m.exec(readSmall(file) ?? "")?.[1];
-  const folder = pointer === undefined ? undefined : resolved(resolve(dirname(file), pointer.trim()));
-  if (folder === undefined) return [];
-  const common = readSmall(join(folder, "commondir"))?.trim();
-  const shared = common === undefined ? undefined : resolved(resolve(folder, common));
-  return shared === undefined ? [folder] : [folder, shared];
-}
-
-function readSmall(path: string): string | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat?.isFile() === true && stat.size < 4096 ? readFileSync(path, "utf8") : undefined;
 }
 
 /** Those of these paths that exist, with their real type. */
@@ -230,13 +245,20 @@ export function hiddenEntries(paths: readonly string[]): readonly PlanEntry[] {
   return paths.flatMap(hidden);
 }
 
+/** What was looked at up to a second ago may be gone by now, or something else. */
+function asItIs(one: PlanEntry, seen: Stats | undefined): readonly PlanEntry[] {
+  if (seen === undefined) return [];
+  const isSame = !seen.isSymbolicLink() && seen.isDirectory() === (one.kind === "directory");
+  return isSame ? [one] : hidden(one.path);
+}
+
 function hidden(path: string): readonly PlanEntry[] {
   const real = resolved(path);
   return real === undefined || real === sep ? [] : entry(real, "hide");
 }
 
-function entry(path: string, use: PlanEntry["use"]): readonly PlanEntry[] {
-  const stat = statSync(path, { throwIfNoEntry: false });
+function entry(path: string, use: PlanEntry["use"], looks?: Looks): readonly PlanEntry[] {
+  const stat = looks === undefined ? statSync(path, { throwIfNoEntry: false }) : looks.stat(path);
   return stat === undefined ? [] : [{ path, use, kind: stat.isDirectory() ? "directory" : "file" }];
 }
 
@@ -256,16 +278,6 @@ function layered(entries: readonly PlanEntry[]): readonly PlanEntry[] {
   return ordered.filter(({ path, use }) => use !== "hide" || !["hide", "temp"].includes(cover(path) ?? "write"));
 }
 
-/** The path without links. Undefined if nothing is there, or nothing that we may look at. */
-export function resolved(path: string): string | undefined {
-  try {
-    // Most masks do not exist, and asking first costs a tenth of an exception.
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync.native(path);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Compares whole names. It is on the hot path of every command, so a path is taken apart only if it may climb. */
 export function contains(folder: string, path: string): boolean {
   const plain = path.includes("..") ? resolve(path) : path;
@@ -275,4 +287,14 @@ export function contains(folder: string, path: string): boolean {
 function outermost(paths: readonly string[]): readonly string[] {
   const all = [...new Set(paths)];
   return all.filter((path) => !all.some((other) => other !== path && contains(other, path)));
+}
+
+/** Something of the host's /dev is shown in the sandbox's own: a workspace in /dev/shm. */
+export function showsDevices({ entries }: Plan): boolean {
+  return entries.some(({ path }) => contains("/dev", path));
+}
+
+export function writablePlaces({ everything, entries }: Plan): readonly string[] {
+  if (everything) return [sep];
+  return entries.filter(({ use }) => use === "write" || use === "temp").map(({ path }) => path);
 }

@@ -6,6 +6,7 @@ import { lstatSync, mkdtempSync, readlinkSync, realpathSync, rmSync } from "node
 import { readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { errorCode } from "../../base/error.ts";
 
 /** One listener for all of them, because Node warns about more than ten. */
 const made = new Set<string>();
@@ -56,7 +57,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH"; // it exists, but belongs to another user
+    return errorCode(error) !== "ESRCH"; // it exists, but belongs to another user
   }
 }
 

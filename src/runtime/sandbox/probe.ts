@@ -1,9 +1,10 @@
 /** The smallest command under the strictest grant. A backend works if this does. */
+import { readFileSync } from "node:fs";
 import type { Grant } from "../../spec/access.ts";
 import { defined } from "../../base/json.ts";
 import { startConfined } from "../process/plain.ts";
 import { readSandboxStatus } from "../process/sandbox-status.ts";
-import type { Backend, Confined, Ending } from "./backend.ts";
+import type { Backend, Confined, Ending, ProbeResult } from "./backend.ts";
 import type { Machine } from "./machine.ts";
 
 const grant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
@@ -37,7 +38,7 @@ export interface Finished extends Ending {
   readonly stderr: string;
 }
 
-/** Runs it to its end. A program that cannot be started ends with exit code 127. */
+/** Runs a confined command to its end. A program that cannot be started ends with exit code 127. */
 export function runConfined(command: Confined, timeoutMs = 10_000): Promise<Finished> {
   return new Promise((resolve) => {
     const output = { stdout: "", stderr: "" };
@@ -57,4 +58,35 @@ export function runConfined(command: Confined, timeoutMs = 10_000): Promise<Fini
     child.once("error", () => done(127, null));
     child.once("close", done);
   });
+}
+
+/** Whether a sandbox made of namespaces works here, and what would make it work. */
+export async function probeNamespaces(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
+  const finished = await tryCommand(confine, machine);
+  if (finished.exitCode === 0)
+    return { ok: true, detail: "ran a command in fresh namespaces under our seccomp filter" };
+  const fix = namespaceFix();
+  const detail = `could not run a command: ${firstWords(finished)}`;
+  return { ok: false, detail, ...defined({ fix }) };
+}
+
+/**
+ * Two switches that keep ordinary users from making namespaces, and how to change them. This is only a
+ * hint; the probe has decided.
+ */
+function namespaceFix(): string | undefined {
+  if (kernelSetting("user/max_user_namespaces") === "0") return "sudo sysctl -w user.max_user_namespaces=15000";
+  if (kernelSetting("kernel/unprivileged_userns_clone") === "0")
+    return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
+  return kernelSetting("kernel/apparmor_restrict_unprivileged_userns") === "1"
+    ? "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for bwrap that allows userns)"
+    : undefined;
+}
+
+function kernelSetting(name: string): string | undefined {
+  try {
+    return readFileSync(`/proc/sys/${name}`, "utf8").trim();
+  } catch {
+    return undefined; // this kernel has no such switch
+  }
 }

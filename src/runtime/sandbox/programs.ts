@@ -10,7 +10,7 @@ import type { Denial, DeniedProgram, Grant } from "../../spec/access.ts";
 import type { StartedPrograms } from "../../spec/capability.ts";
 import type { ProgramFile, StartRules } from "../process/child.ts";
 import type { Ending } from "./backend.ts";
-import { resolved } from "./plan.ts";
+import { resolved } from "./there.ts";
 import { startFilter } from "./seccomp/filter.ts";
 import type { StartQuestions } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
@@ -39,7 +39,7 @@ const manyInOne = new Set(["busybox", "toybox", "coreutils", "rustup", "volta-sh
 const toolboxes = ["busybox", "toybox", "coreutils"];
 
 export interface DeniedFiles {
-  /** Hidden in the sandbox, with links followed. */
+  /** The files to hide in the sandbox, with links followed. */
   readonly hidden: readonly string[];
   readonly known: readonly ProgramFile[];
 }

@@ -3,8 +3,9 @@
  * is protected like the one at the top. The search is bounded and goes through shallow folders first.
  * A folder that has not changed since the last time is not read again.
  */
-import { lstatSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { resolved } from "./there.ts";
 
 const maxFolders = 2000;
 const maxRepositories = 200;
@@ -91,4 +92,19 @@ function read(folder: string): Omit<Looked, "changed"> {
   } catch {
     return { folders: [], hasGit: false, isBare: false }; // not for us to read
   }
+}
+
+/** A `.git` file names the real folder, and that folder (a worktree's) may name the common one. */
+export function gitFolders(file: string): readonly string[] {
+  const pointer = /^gitdir: (.+)$/m.exec(readSmall(file) ?? "")?.[1];
+  const folder = pointer === undefined ? undefined : resolved(resolve(dirname(file), pointer.trim()));
+  if (folder === undefined) return [];
+  const common = readSmall(join(folder, "commondir"))?.trim();
+  const shared = common === undefined ? undefined : resolved(resolve(folder, common));
+  return shared === undefined ? [folder] : [folder, shared];
+}
+
+function readSmall(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() === true && stat.size < 4096 ? readFileSync(path, "utf8") : undefined;
 }

@@ -33,6 +33,7 @@ export type { Finished } from "./probe.ts";
 
 /** Options of `createSandbox`. */
 export interface SandboxOptions {
+  /** Facts about this machine to assume instead of looking, for tests. */
   readonly machine?: Partial<Machine>;
   /** Use only this backend (a candidate's id), or none. Left out: the first that works here. */
   readonly only?: string;
@@ -117,7 +118,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
   };
 }
 
-/** Every candidate, tried now, in order. */
+/** Tries every way to confine a command here, in the order in which they would be chosen. */
 export async function trySandboxes(options: SandboxOptions = {}): Promise<readonly CandidateResult[]> {
   const machine = thisMachine(options.machine);
   const session = createSession(machine);
@@ -214,8 +215,8 @@ async function openProxy(
 
 function checkWords({ argv, cwd, env }: Launch): void {
   if (argv.length === 0 || argv[0] === "") throw new CallError("invalid_input", "the command is empty");
-  const words = [...argv, cwd, ...Object.entries(env).flat()];
-  if (words.some((word) => word.includes("\0")))
+  const isBroken = (word: string) => word.includes("\0");
+  if (isBroken(cwd) || argv.some(isBroken) || Object.keys(env).some((name) => isBroken(name) || isBroken(env[name]!)))
     throw new CallError("invalid_input", "a command, folder or variable may not contain a NUL character");
   if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new CallError("invalid_input", `there is no folder ${cwd}`, { hint: "give a folder that exists" });

@@ -1,5 +1,5 @@
 /** What the commands of one sandbox share: a private temp folder and the place for things moved aside. */
-import { chownSync, existsSync } from "node:fs";
+import { chownSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../../base/json.ts";
 import { configDir } from "../../base/paths.ts";
@@ -25,7 +25,7 @@ export interface Session {
   guard(guarded: Guarded): Guard;
   /** The `.git` of every repository below these folders. */
   repositories(roots: readonly string[]): readonly string[];
-  /** What lies at these paths; an answer serves for a second, because thirty masks are looked up for every command. */
+  /** What lay at these paths within the last second, because thirty masks are looked up for every command. */
   hide(paths: readonly string[]): readonly PlanEntry[];
   hostSockets(): readonly string[];
   /** Our own folders: sessions, journals, logins, settings. */
@@ -40,6 +40,12 @@ export interface Session {
 export interface Guarded {
   /** Protected names that no mount can hold. */
   readonly watched: readonly string[];
+  /** Those of them that are links, if somebody has just looked. */
+  readonly links?: readonly string[];
+  /** Each says anew which of them may exist. */
+  readonly names?: readonly (() => ReadonlySet<string>)[];
+  /** The `.git` of each repository below the roots, if somebody has just looked. */
+  readonly repositories?: readonly string[] | undefined;
   /** Protected paths that exist and that the backend cannot keep from being changed. */
   readonly unheld?: readonly string[];
   /** Writable folders: where something that was moved away is looked for. */
@@ -55,8 +61,8 @@ export function createSession(machine: Machine, outputs?: string): Session {
   let unconfinedRuns = 0;
   const entries = rememberBriefly((key: string) => hiddenEntries(key.split("\0")));
   const sockets = rememberBriefly(() => hostSockets(machine));
-  const hide = (paths: readonly string[]) =>
-    paths.length === 0 ? [] : entries(paths.join("\0")).filter(({ path }) => existsSync(path));
+  const none: readonly PlanEntry[] = [];
+  const hide = (paths: readonly string[]) => (paths.length === 0 ? none : entries(paths.join("\0")));
 
   return {
     tempFolder(owner) {
@@ -68,7 +74,7 @@ export function createSession(machine: Machine, outputs?: string): Session {
       folders.set(uid, folder);
       return folder;
     },
-    guard({ watched, unheld = [], roots, guardsRepositories = false }) {
+    guard({ watched, links, names: look, unheld = [], roots, guardsRepositories = false, repositories: known }) {
       const then = unconfinedRuns;
       const options = {
         quarantine: join(machine.stateDir, "quarantine"),
@@ -77,16 +83,16 @@ export function createSession(machine: Machine, outputs?: string): Session {
       const trees = unheld.map((path) => keepTree(path, kept.get(path)));
       kept.clear();
       for (const tree of trees) kept.set(tree.path, tree);
-      const names = guardNames(watched, options);
+      const names = guardNames(watched, { ...options, ...defined({ links, names: look }) });
       const searched = guardsRepositories ? roots : [];
-      const there = new Set(repositories.find(searched));
+      const there = new Set(known ?? repositories.find(searched));
       return {
-        settle: () => {
+        undo: () => {
           // Each of the three always runs: what one finds must not keep another from looking.
-          const made = names.settle();
+          const made = names.undo();
           const changed = putBack(trees, roots);
           const appeared = repositories.find(searched).filter((path) => !there.has(path));
-          return [...made, ...changed, ...guardNames(appeared, { ...options, wereMissing: true }).settle()];
+          return [...made, ...changed, ...guardNames(appeared, { ...options, wereMissing: true }).undo()];
         },
       };
     },

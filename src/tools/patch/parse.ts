@@ -58,9 +58,21 @@ const headers = { add: "*** Add File: ", delete: "*** Delete File: ", update: "*
 const moveHeader = "*** Move to: ";
 const environmentHeader = "*** Environment ID: ";
 
+/** The last patch that was read: it is asked for its paths before it is applied. Nobody else keeps it. */
+let last: WeakRef<{ readonly source: string; readonly patch: Patch }> | undefined;
+
 export function parsePatch(source: string): Patch {
+  const known = last?.deref();
+  if (known?.source === source) return known.patch;
+  const read = { source, patch: readPatch(source) };
+  last = new WeakRef(read);
+  return read.patch;
+}
+
+function readPatch(source: string): Patch {
   const { text, notes } = unwrap(source);
-  const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+  const split = text.split("\n");
+  const lines = text.includes("\r") ? split.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line)) : split;
   if (lines[0]?.trim() !== begin) throw invalid(`the first line must be '${begin}'`, 1);
   if (lines.length < 2 || lines.at(-1)?.trim() !== end) throw invalid(`the last line must be '${end}'`, lines.length);
   const parser = createHunkParser();
@@ -166,6 +178,7 @@ export function createHunkParser(): HunkParser {
 }
 
 function readHeader(text: string, number: number): Open | undefined {
+  if (!text.startsWith("*** ")) return undefined;
   for (const kind of ["add", "delete", "update"] as const) {
     if (!text.startsWith(headers[kind].trimEnd())) continue;
     const path = text.slice(headers[kind].length - 1).trim();
@@ -189,6 +202,14 @@ function addLine(open: Extract<Open, { kind: "add" }>, text: string, number: num
 
 function updateLine(open: Extract<Open, { kind: "update" }>, text: string, number: number): void {
   const chunk = open.chunks.at(-1);
+  const op = text === "" ? " " : text[0];
+  // No header begins with one of these.
+  if (chunk?.atEnd !== true && (op === " " || op === "+" || op === "-")) {
+    const target = chunk ?? newChunk(number);
+    if (chunk === undefined) open.chunks.push(target);
+    target.lines.push({ op, text: text.slice(1) });
+    return;
+  }
   const trimmed = text.trimEnd();
   if (trimmed.startsWith(moveHeader.trimEnd())) {
     const path = trimmed.slice(moveHeader.length - 1).trim();
@@ -211,13 +232,7 @@ function updateLine(open: Extract<Open, { kind: "update" }>, text: string, numbe
   }
   // Diff programs write this below a last line; which newline the file ends with is kept anyway.
   if (trimmed === "\\ No newline at end of file") return;
-  const op = text === "" ? " " : text[0];
-  if (op !== " " && op !== "+" && op !== "-") {
-    throw invalid(`'${trimmed}' begins with none of ' ' (kept), '-' (removed), '+' (added) and is no header`, number);
-  }
-  const target = chunk ?? newChunk(number);
-  if (chunk === undefined) open.chunks.push(target);
-  target.lines.push({ op, text: text.slice(1) });
+  throw invalid(`'${trimmed}' begins with none of ' ' (kept), '-' (removed), '+' (added) and is no header`, number);
 }
 
 /** `@@`, `@@ text`, several stacked, or the header of a unified diff. */

@@ -22,6 +22,7 @@ interface Planned {
 }
 
 export function createPlan(files: Files, cwd: string, codex: boolean): Plan {
+  /** By where they really lie. */
   const planned = new Map<string, Planned>();
 
   const at = async (path: string, read: typeof readText): Promise<Planned> => {
@@ -35,8 +36,20 @@ export function createPlan(files: Files, cwd: string, codex: boolean): Plan {
     return fresh;
   };
 
+  /** Reading a file tells where it lies, too, so one that is there and may be written is looked at only once. */
+  const updated = async (path: string): Promise<Planned> => {
+    const absolute = resolve(cwd, path);
+    if (planned.has(absolute)) return planned.get(absolute)!;
+    const before = await readText(files, absolute).catch(refused);
+    const key = before?.version?.path;
+    if (key === undefined || planned.has(key)) return at(path, readText);
+    const fresh: Planned = { path: absolute, before, after: before };
+    planned.set(key, fresh);
+    return fresh;
+  };
+
   const update = async (hunk: UpdateHunk) => {
-    const source = await at(hunk.path, readText);
+    const source = await updated(hunk.path);
     if (source.after === undefined) throw missing(hunk.path, "update");
     const text = applyChunks(source.after.text, hunk.chunks, { path: hunk.path, codex });
     const changed: TextState = { ...source.after, text };
@@ -85,8 +98,12 @@ async function readState(
 
 /** For a file the patch works on: it must still be this version when it is written. */
 async function readText(files: Files, path: string): Promise<TextState> {
-  const { text, bom, encoding, version } = await files.readText(path);
-  return { text, bom, encoding, version };
+  return files.readText(path, { toWrite: true });
+}
+
+/** Whatever is the matter with a file is found out and told in `at`. */
+function refused(error: unknown): undefined {
+  if (!CallError.is(error)) throw error;
 }
 
 /** For a file that is written over or removed: only kept for taking that back, and not counted as seen by the model. */

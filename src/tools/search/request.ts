@@ -17,7 +17,7 @@ export interface SearchHit {
 }
 
 export interface SearchResult {
-  /** Newest first. */
+  /** What was found, the newest file first. */
   readonly hits: readonly SearchHit[];
   /** There were more. */
   readonly more: boolean;

@@ -2,12 +2,14 @@
  * Text in files: ripgrep where it is, our own search where it is not, with the same answers. `search/`
  * knows no tool; it reads through the files it is given.
  */
+import { basename, dirname } from "node:path";
 import picomatch from "picomatch";
 import { CallError, type ToolContext } from "../../index.ts";
 import { createSearchPool, type SearchPool } from "./pool.ts";
 import { findRipgrep, searchWithRipgrep } from "./ripgrep.ts";
-import type { SearchHit, SearchRequest, SearchResult } from "./request.ts";
-import { walkFiles, type Candidate } from "./walk.ts";
+import type { SearchRequest, SearchResult } from "./request.ts";
+import { walkFiles, type Found } from "./walk.ts";
+import type { FolderFiles, WorkerHit } from "./worker.ts";
 
 const timeoutMs = 30_000;
 const maxFiles = 200_000;
@@ -36,22 +38,23 @@ async function searchHere(request: SearchRequest, ctx: ToolContext): Promise<Sea
   const { pattern, flags } = toRegExp(request);
   const run = poolOf(ctx).start(timeoutMs, ctx.signal);
   const maxLines = request.lines ? linesPerFile : 0;
-  const answers: Promise<readonly Found[]>[] = [];
+  const answers: Promise<readonly WorkerHit[]>[] = [];
   let files = 0;
   let skipped = 0;
-  const look = async (batch: readonly Candidate[]): Promise<readonly Found[]> => {
-    const answer = await run.send({ pattern, flags, paths: batch.map(({ path }) => path), maxLines, maxFileBytes });
+  const job = { pattern, flags, literal: literalOf(pattern, flags), maxLines, maxFileBytes };
+  const look = async (folders: readonly FolderFiles[]): Promise<readonly WorkerHit[]> => {
+    const answer = await run.send({ ...job, folders });
     skipped += answer.skipped;
-    return answer.hits.map(({ index, lines }) => ({ ...batch[index]!, lines }));
+    return answer.hits;
   };
   try {
     // The thread reads one batch while the next is still being listed.
     for await (const batch of batches(candidates(request, ctx))) {
-      const answer = look(batch);
+      const answer = look(batch.folders);
       // It may fail while the walk goes on; it is told below, when all are awaited.
       answer.catch(() => undefined);
       answers.push(answer);
-      files += batch.length;
+      files += batch.count;
       if (files >= maxFiles) break;
     }
     const found = (await Promise.all(answers))
@@ -68,26 +71,31 @@ async function searchHere(request: SearchRequest, ctx: ToolContext): Promise<Sea
   }
 }
 
-interface Found extends Candidate {
-  readonly lines: SearchHit["lines"];
+interface Batch {
+  readonly folders: readonly FolderFiles[];
+  /** How many files. */
+  readonly count: number;
 }
 
 /** Enough files at once that handing them over costs nothing beside reading them. */
-async function* batches(source: AsyncIterable<readonly Candidate[]>): AsyncGenerator<readonly Candidate[]> {
-  let batch: Candidate[] = [];
-  for await (const found of source) {
-    batch.push(...found);
-    if (batch.length < batchSize) continue;
-    yield batch;
-    batch = [];
+async function* batches(source: AsyncIterable<Found>): AsyncGenerator<Batch> {
+  let folders: FolderFiles[] = [];
+  let count = 0;
+  for await (const { folder, names } of source) {
+    folders.push({ folder, names: names.join("/") });
+    count += names.length;
+    if (count < batchSize) continue;
+    yield { folders, count };
+    folders = [];
+    count = 0;
   }
-  if (batch.length > 0) yield batch;
+  if (count > 0) yield { folders, count };
 }
 
-async function* candidates(request: SearchRequest, ctx: ToolContext): AsyncGenerator<readonly Candidate[]> {
+async function* candidates(request: SearchRequest, ctx: ToolContext): AsyncGenerator<Found> {
   const entry = await ctx.files.stat(request.path);
   if (entry?.type === "file") {
-    yield [entry];
+    yield { folder: dirname(entry.path), names: [basename(entry.path)] };
     return;
   }
   const { include } = request;
@@ -117,6 +125,43 @@ function toRegExp(request: SearchRequest): { readonly pattern: string; readonly 
       },
     );
   }
+}
+
+/**
+ * A text that every match contains, or an empty one where that is not plain to see. Bytes are searched for a
+ * text much faster than for a pattern, and most files contain neither.
+ */
+export function literalOf(pattern: string, flags: string): string {
+  if (flags.includes("i")) return "";
+  let longest = "";
+  let run = "";
+  const endRun = () => {
+    if (run.length > longest.length) longest = run;
+    run = "";
+  };
+  for (const [, escaped, plain, count] of pattern.matchAll(/(?:\\([^])|([^]))([*+?]\??)?/g)) {
+    // After a group, a class or alternatives nothing is plain to see, nor where a letter names another character.
+    if (escaped === undefined ? /[()[\]{}|]/.test(plain!) : /[^\WbBdDsSwW]/.test(escaped)) return "";
+    const isItself = escaped === undefined ? !/[.^$]/.test(plain!) : !/\w/.test(escaped);
+    if (isItself && (count === undefined || count.startsWith("+"))) run += escaped ?? plain;
+    if (!isItself || count !== undefined) endRun();
+  }
+  endRun();
+  return fromRarest(longest);
+}
+
+/** The characters of source code, the most frequent first. */
+const frequent = " etaoinrslcdupm_fgh().,;:=\"'/-0123456789bvywkx{}[]<>STCEARINLPDMOFU";
+
+/**
+ * Bytes are searched for the first one of a text, so the text had better begin with a rare one. Half of it stays,
+ * so that it still tells something.
+ */
+function fromRarest(text: string): string {
+  const rank = (at: number) => (frequent.indexOf(text[at]!) + frequent.length) % frequent.length;
+  let rarest = 0;
+  for (let at = 1; at <= text.length / 2; at++) if (rank(at) > rank(rarest)) rarest = at;
+  return text.slice(rarest);
 }
 
 const poolKey = "search.pool";

@@ -3,12 +3,6 @@ import { join, relative as relativePath, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
 import { CallError, type ToolContext } from "../../index.ts";
 
-/** A file the search may look into. */
-export interface Candidate {
-  readonly path: string;
-  readonly modifiedMs: number;
-}
-
 interface Folder {
   readonly path: string;
   readonly relative: string;
@@ -25,18 +19,24 @@ interface Rules {
 
 const ignoreFiles = [".gitignore", ".ignore"];
 
-/** Files below a folder, as a person would search them: no hidden ones, no ignored ones, no links. Folder by folder. */
+/** Files that one folder holds. */
+export interface Found {
+  readonly folder: string;
+  readonly names: readonly string[];
+}
+
+/** The files below a folder, as a person would search them: no hidden ones, no ignored ones, no links. Folder by folder. */
 export async function* walkFiles(
   root: string,
   ctx: Pick<ToolContext, "files" | "signal" | "workspace">,
   accepts: (relative: string) => boolean,
-): AsyncGenerator<readonly Candidate[]> {
+): AsyncGenerator<Found> {
   const folders: Folder[] = [{ path: root, relative: "", rules: await rulesAbove(root, ctx) }];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     ctx.signal.throwIfAborted();
-    const { found, below } = await visit(folder, ctx.files, accepts);
+    const { names, below } = await visit(folder, ctx.files, accepts);
     folders.push(...below);
-    if (found.length > 0) yield found;
+    if (names.length > 0) yield { folder: folder.path, names };
   }
 }
 
@@ -63,8 +63,8 @@ async function visit(
   folder: Folder,
   files: ToolContext["files"],
   accepts: (relative: string) => boolean,
-): Promise<{ readonly found: readonly Candidate[]; readonly below: readonly Folder[] }> {
-  const entries = await files.list(folder.path).catch((error: unknown) => {
+): Promise<{ readonly names: readonly string[]; readonly below: readonly Folder[] }> {
+  const entries = await files.names(folder.path).catch((error: unknown) => {
     // Unreadable or gone meanwhile: the rest of the tree is still worth searching. The root itself is not excused.
     if (CallError.is(error) && folder.relative !== "") return [];
     throw error;
@@ -72,16 +72,16 @@ async function visit(
   const own = entries.filter(({ name, type }) => type === "file" && ignoreFiles.includes(name));
   const added = await Promise.all(own.map(({ path }) => readRules(path, folder.relative, files)));
   const rules = [...folder.rules, ...added];
-  const found: Candidate[] = [];
+  const names: string[] = [];
   const below: Folder[] = [];
-  for (const { name, type, path, modifiedMs } of entries) {
+  for (const { name, type, path } of entries) {
     if (name.startsWith(".") || (type !== "file" && type !== "directory")) continue;
     const relative = folder.relative + name;
     if (isIgnored(rules, type === "directory" ? `${relative}/` : relative)) continue;
     if (type === "directory") below.push({ path, relative: `${relative}/`, rules });
-    else if (accepts(relative)) found.push({ path, modifiedMs });
+    else if (accepts(relative)) names.push(name);
   }
-  return { found, below };
+  return { names, below };
 }
 
 async function readRules(path: string, below: string, files: ToolContext["files"]): Promise<Rules> {

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
-import {
+import fs, {
   chmodSync,
+  chownSync,
   existsSync,
   linkSync,
   lstatSync,
@@ -13,13 +14,29 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import * as fc from "fast-check";
+import { rolldown } from "rolldown";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createFileMemory, type FileChange } from "../../../src/runtime/files.ts";
+import { createPathSet, isInside } from "../../../src/runtime/files/paths.ts";
 import { filesIn, grantFor, newWorkspace } from "../../tools/workspace.ts";
 
 let ws: string;
 let out: string;
+/** The file functions for a process of its own, because a bare Node reads no TypeScript. */
+let bundled: string;
+
+beforeAll(async () => {
+  bundled = join(newWorkspace(), "files.mjs");
+  const input = fileURLToPath(new URL("../../tools/workspace.ts", import.meta.url));
+  const bundle = await rolldown({ input, platform: "node", external: [/^node:/] });
+  await bundle.write({ file: bundled, format: "esm", codeSplitting: false });
+  await bundle.close();
+  chmodSync(join(bundled, ".."), 0o755);
+});
 
 beforeEach(() => {
   const parent = newWorkspace();
@@ -131,11 +148,36 @@ describe.each([
 
   test("mode bits stay, and a new file gets the ones asked for", async () => {
     writeFileSync(join(ws, "run.sh"), "#!/bin/sh\n");
-    chmodSync(join(ws, "run.sh"), 0o750);
+    chmodSync(join(ws, "run.sh"), 0o777);
     await files().write("run.sh", "#!/bin/sh\necho\n");
     await files().write("new.sh", "x", { mode: 0o700 });
-    expect(statSync(join(ws, "run.sh")).mode & 0o777).toBe(0o750);
+    expect(statSync(join(ws, "run.sh")).mode & 0o777).toBe(0o777);
     expect(statSync(join(ws, "new.sh")).mode & 0o777).toBe(0o700);
+  });
+
+  test("what only its owner may read is never open to others while it is written", async () => {
+    writeFileSync(join(ws, "secret"), "old", { mode: 0o600 });
+    const modes: number[] = [];
+    const look = (fd: number) => {
+      if (fs.fstatSync(fd).isFile()) modes.push(fs.fstatSync(fd).mode & 0o777);
+    };
+    await after("openSync", look, () => files().write("secret", "new"));
+    expect(modes).toEqual([0o600]);
+    expect(readFileSync(join(ws, "secret"), "utf8")).toBe("new");
+  });
+
+  test("a file that its owner made read-only is not replaced", () => {
+    // Root may replace anything, so for root the files belong to another user, who writes.
+    const other = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined;
+    if (other !== undefined)
+      for (const name of ["..", ".", "src", "src/a.txt"]) chownSync(join(ws, name), 65534, 65534);
+    chmodSync(join(ws, "src/a.txt"), 0o444);
+    const script = `import { filesIn } from ${JSON.stringify(bundled)};
+      const { code } = await filesIn(${JSON.stringify(ws)}, { handles: ${handles} }).write("src/a.txt", "x").catch((error) => error);
+      console.log(code);`;
+    const args = ["--input-type=module", "-e", script];
+    expect(execFileSync(process.execPath, args, { encoding: "utf8", cwd: "/", ...other })).toBe("failed\n");
+    expect(readFileSync(join(ws, "src/a.txt"), "utf8")).toBe("a\n");
   });
 
   test.each([
@@ -183,6 +225,16 @@ describe.each([
     expect((await files({ grant }).list(".")).map(({ name }) => name)).not.toContain(".env");
   });
 
+  test("names are those of a listing, in the same order, without another look", async () => {
+    symlinkSync("a.txt", join(ws, "src/link"));
+    mkdirSync(join(ws, "src/Folder"));
+    writeFileSync(join(ws, "src/key"), "");
+    const grant = grantFor(ws, { mask: [join(ws, "src/key")] });
+    const listed = (await files({ grant }).list("src")).map(({ name, path, type }) => ({ name, path, type }));
+    expect(await files({ grant }).names("src")).toEqual(listed);
+    expect(listed.map(({ type }) => type)).toEqual(["directory", "file", "link"]);
+  });
+
   test("a file outside is read by its own path", async () => {
     expect((await files().readText(join(out, "secret.txt"))).text).toBe("secret\n");
   });
@@ -228,6 +280,17 @@ describe.each([
     expect(readFileSync(join(ws, "src/a.txt"), "utf8")).toBe("by somebody else\n");
     await at.write("src/a.txt", "mine", { evenIfChanged: true });
     expect(readFileSync(join(ws, "src/a.txt"), "utf8")).toBe("mine");
+  });
+
+  test("a file that is changed while it is read is stale, as long as it may be", async () => {
+    const at = files();
+    const change = () => {
+      writeFileSync(join(ws, "src/a.txt"), "z\n");
+      utimesSync(join(ws, "src/a.txt"), new Date(), new Date(Date.now() + 5_000));
+    };
+    const { version, text } = await after("readSync", change, () => at.readText("src/a.txt"));
+    expect(text).toBe("a\n");
+    await expect(at.write("src/a.txt", "mine", { ifUnchanged: version })).rejects.toMatchObject({ code: "stale" });
   });
 
   test("a file that was only touched has not changed", async () => {
@@ -284,7 +347,11 @@ describe.each([
   test("every change is told with what was there before", async () => {
     const changes: FileChange[] = [];
     const at = files({ onChange: (change: FileChange) => changes.push(change) });
-    await at.write("src/a.txt", "b\n");
+    const { version } = await at.readText("src/a.txt");
+    // Touched, so that what was read may not be what is there.
+    utimesSync(join(ws, "src/a.txt"), new Date(), new Date(Date.now() + 5_000));
+    await at.write("src/a.txt", "b\n", { ifUnchanged: version });
+    await at.write("src/a.txt", "c\n", { ifUnchanged: (await at.readText("src/a.txt")).version });
     await at.move("src", "lib");
     await at.remove("lib", { recursive: true });
     const told = changes.map(({ path, before, after }) => [
@@ -296,9 +363,10 @@ describe.each([
     expect(changes[0]?.after).toBeInstanceOf(Uint8Array);
     expect(told).toEqual([
       ["src/a.txt", "a\n", "b\n"],
-      ["src/a.txt", "b\n", undefined],
-      ["lib/a.txt", undefined, "b\n"],
-      ["lib/a.txt", "b\n", undefined],
+      ["src/a.txt", "b\n", "c\n"],
+      ["src/a.txt", "c\n", undefined],
+      ["lib/a.txt", undefined, "c\n"],
+      ["lib/a.txt", "c\n", undefined],
     ]);
   });
 
@@ -308,6 +376,37 @@ describe.each([
     expect((await files({ grant }).readText("src/a.txt")).text).toBe("a\n");
   });
 });
+
+test("a set of paths tells which of them contain a path", () => {
+  const path = fc
+    .array(fc.constantFrom("a", "b", "ab", "a.b", "."), { maxLength: 4 })
+    .map((steps) => `/${steps.join("/")}`);
+  fc.assert(
+    fc.property(fc.uniqueArray(path, { maxLength: 8 }), path, (paths, asked) => {
+      const expected = paths.filter((root) => isInside(asked, root));
+      expect(createPathSet(paths).around(asked).toSorted()).toEqual(expected.toSorted());
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Runs `body`; meanwhile `look` is called after each use of a function of the system, with what it gave. */
+async function after<T>(name: "openSync" | "readSync", look: (given: number) => void, body: () => Promise<T>) {
+  const real: (...args: readonly never[]) => number = fs[name];
+  const watched = (...args: readonly never[]) => {
+    const given = real(...args);
+    look(given);
+    return given;
+  };
+  Object.assign(fs, { [name]: watched });
+  syncBuiltinESMExports();
+  try {
+    return await body();
+  } finally {
+    Object.assign(fs, { [name]: real });
+    syncBuiltinESMExports();
+  }
+}
 
 test("what was seen is handed on once; what an earlier process saw is known, and not handed on again", async () => {
   const memory = createFileMemory([["/elsewhere", "v1"]]);

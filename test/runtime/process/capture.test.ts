@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { countBreaks, createCapture, decodeBytes } from "../../../src/runtime/process/capture.ts";
 import type { ExecChunk } from "../../../src/spec/capability.ts";
 import { createDeltas } from "../../../src/runtime/process/deltas.ts";
-import { createRecording, type KeptFile } from "../../../src/runtime/process/recording.ts";
+import { createRecording, type KeptFile } from "../../../src/runtime/process/run.ts";
 
 /** `bytes` in the pieces that `cuts` make of it. */
 function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {

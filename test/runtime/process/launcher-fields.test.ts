@@ -48,7 +48,7 @@ test("the user it runs as goes to whoever starts it: the wrapper if there is one
   expect(numbers(fields({ uid: 7, gid: 8 })["u"]?.[0])).toEqual([7, 8]);
   expect(numbers(fields({ uid: 7 })["u"]?.[0])).toEqual([7, 7]);
   expect(numbers(fields({ uid: 0 })["u"]?.[0])).toEqual([0, 0]);
-  const wrapper = encodeWrapper(launch({ uid: 7, wrapper: ["bwrap", "--x"] }), 3, "stamp");
+  const wrapper = encodeWrapper(launch({ uid: 7, wrapper: ["bwrap", "--x"], stamp: "stamp" }), 3);
   const inside = fields({ uid: 7 }, sink, wrapper);
   expect(inside["u"]).toBeUndefined();
   expect(inside["H"]?.[0]?.equals(wrapper)).toBe(true);
@@ -59,7 +59,7 @@ test("the user it runs as goes to whoever starts it: the wrapper if there is one
 });
 
 test("a sandbox is made ahead only where the same one can serve again", () => {
-  const ahead = (more: Partial<Confined>) => fieldsOf(encodeWrapper(launch(more), 3, ""))["w"]?.[0]?.readUInt32LE();
+  const ahead = (more: Partial<Confined>) => fieldsOf(encodeWrapper(launch(more), 3))["w"]?.[0]?.readUInt32LE();
   expect([ahead({ reusable: true }), ahead({ reusable: false }), ahead({})]).toEqual([3, 0, 0]);
 });
 

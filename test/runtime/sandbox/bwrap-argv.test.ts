@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { bwrapArgv } from "../../../src/runtime/sandbox/bwrap-argv.ts";
-import type { BwrapOptions } from "../../../src/runtime/sandbox/bwrap-argv.ts";
+import { bwrapArgv, type BwrapOptions } from "../../../src/runtime/sandbox/bwrap.ts";
 import type { Plan } from "../../../src/runtime/sandbox/plan.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 
@@ -25,7 +24,13 @@ const plan: Plan = {
     { path: "/home/u/.npmrc", use: "hide", kind: "file" },
   ],
 };
-const options: BwrapOptions = { program: "/usr/bin/bwrap", proc: "fresh", disableUserns: true, asRoot: false };
+const options: BwrapOptions = {
+  architecture: "x64",
+  program: "/usr/bin/bwrap",
+  proc: "fresh",
+  disableUserns: true,
+  asRoot: false,
+};
 
 function words(
   more: {
@@ -80,7 +85,14 @@ test("a sandbox made ahead holds no command, keeps its capabilities for its keep
 });
 
 test("what a sandbox made ahead shows to every command cannot be changed by one of them", () => {
-  expect(words({ apart: true })).toMatch(/--dev \/dev .*--remount-ro \/dev .*--bind \/ws \/ws/);
+  expect(words({ apart: true })).toMatch(/--dev \/dev .*--remount-ro \/dev .* -- /);
+});
+
+test("a workspace in /dev/shm lies on shared memory that no keeper covers with its own", () => {
+  const inShm: Plan = { ...plan, entries: [...plan.entries, { path: "/dev/shm/ws", use: "write", kind: "directory" }] };
+  const line = words({ apart: true, plan: inShm });
+  expect(line).toMatch(/--dev \/dev .*--tmpfs \/dev\/shm .*--bind \/dev\/shm\/ws .*--remount-ro \/dev .* sandbox nps$/);
+  expect(words({ apart: true })).not.toContain("/dev/shm");
 });
 
 test("only a granted network shares the host's", () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { explainEnding } from "../../../src/runtime/sandbox/denial.ts";
+import { explainEnding, limitDenial } from "../../../src/runtime/sandbox/denial.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 import { freshFolder } from "./folder.ts";
 
@@ -119,4 +119,17 @@ test("a hidden file that was named is the refused read", () => {
 
 test("with allowed hosts it is the proxy that knows", () => {
   expect(scene(["example.org"]).shell("curl https://example.com", 56)).toBeUndefined();
+});
+
+test("a limit that ended it is named, and no yes could widen it", () => {
+  const ended = { exitCode: null, signal: null };
+  expect(limitDenial({ ...ended, exitCode: 1 })).toBeUndefined();
+  expect(limitDenial({ ...ended, signal: "SIGKILL" })).toBeUndefined();
+  expect(limitDenial({ ...ended, limit: "memoryBytes" }, { memoryBytes: 9 })).toMatchObject({
+    rule: "limit memoryBytes",
+    reason: expect.stringContaining("limit of 9"),
+  });
+  const tooLarge = expect.objectContaining({ rule: "limit fileBytes", reason: expect.stringContaining("8 bytes") });
+  expect(limitDenial({ ...ended, signal: "SIGXFSZ" }, { fileBytes: 8 })).toEqual(tooLarge);
+  expect(limitDenial({ ...ended, exitCode: 153 }, { fileBytes: 8 })).toEqual(tooLarge);
 });

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -33,7 +34,7 @@ test("a name that was made is moved aside whole, and said so", () => {
   const watch = guard();
   mkdirSync(path);
   writeFileSync(join(path, "config"), "evil");
-  expect(watch.settle()).toMatchObject([{ what: "write", target: path }]);
+  expect(watch.undo()).toMatchObject([{ what: "write", target: path }]);
   expect(existsSync(path)).toBe(false);
   const [kept] = readdirSync(quarantine);
   expect(readFileSync(join(quarantine, kept!, "config"), "utf8")).toBe("evil");
@@ -41,7 +42,7 @@ test("a name that was made is moved aside whole, and said so", () => {
 
 test("nothing made, nothing said, no folder for it", () => {
   const { quarantine, guard } = guarded();
-  expect(guard().settle()).toEqual([]);
+  expect(guard().undo()).toEqual([]);
   expect(existsSync(quarantine)).toBe(false);
 });
 
@@ -49,7 +50,7 @@ test("a name that something unconfined may have made is reported and left", () =
   const { path, guard } = guarded(false);
   const watch = guard();
   mkdirSync(path);
-  expect(watch.settle()).toMatchObject([{ what: "write", target: path }]);
+  expect(watch.undo()).toMatchObject([{ what: "write", target: path }]);
   expect(existsSync(path)).toBe(true);
 });
 
@@ -60,7 +61,7 @@ test("a protected link that was replaced is a link again", () => {
   const watch = guard();
   rmSync(path);
   mkdirSync(path);
-  expect(watch.settle()).toMatchObject([{ target: path }]);
+  expect(watch.undo()).toMatchObject([{ target: path }]);
   expect(readlinkSync(path)).toBe("real");
 });
 
@@ -106,4 +107,35 @@ test("a link put in place of the folder leads the restored files nowhere else", 
   expect(readdirSync(outside)).toEqual([]);
   expect(lstatSync(git).isDirectory()).toBe(true);
   expect(readFileSync(join(git, "config"), "utf8")).toBe("[core]");
+});
+
+test("two things of one name that were made at the same moment are both moved aside, and neither covers the other", () => {
+  const folder = freshFolder();
+  const quarantine = join(folder, "quarantine");
+  const paths = ["a", "b", "c"].map((name) => join(folder, name, ".git"));
+  for (const path of paths) mkdirSync(join(path, ".."));
+  const watch = guardNames(paths, { quarantine, isOnlySuspect: () => true, now: () => 1 });
+  for (const path of paths) {
+    mkdirSync(path);
+    writeFileSync(join(path, "config"), path);
+  }
+  const denials = watch.undo();
+  expect(denials.map(({ target }) => target)).toEqual(paths);
+  const kept = readdirSync(quarantine).map((name) => readFileSync(join(quarantine, name, "config"), "utf8"));
+  expect(kept.toSorted()).toEqual(paths);
+  for (const [index, { reason }] of denials.entries()) {
+    const place = /moved to (.+)$/.exec(reason)?.[1] ?? "";
+    expect(readFileSync(join(place, "config"), "utf8")).toBe(paths[index]);
+  }
+});
+
+test("a folder that was closed by whoever made it is moved aside all the same", () => {
+  const { path, quarantine, guard } = guarded();
+  const watch = guard();
+  mkdirSync(join(path, "inner"), { recursive: true });
+  writeFileSync(join(path, "inner", "file"), "evil");
+  chmodSync(join(path, "inner"), 0o000);
+  chmodSync(path, 0o000);
+  expect(watch.undo()).toMatchObject([{ what: "write", target: path }]);
+  expect([existsSync(path), readdirSync(quarantine).length]).toEqual([false, 1]);
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { structuredPatch } from "diff";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyChunks } from "../../../src/tools/patch/apply.ts";
+import { applyByLine, applyChunks } from "../../../src/tools/patch/apply.ts";
 import { joinLines, splitLines } from "../../../src/tools/patch/lines.ts";
 import { parsePatch } from "../../../src/tools/patch/parse.ts";
 import { applyPatch } from "../../../src/tools/patch/patch.ts";
@@ -51,6 +51,53 @@ test("the hunks of a unified diff, line numbers and all, give the second text", 
     }),
     { numRuns: 500 },
   );
+});
+
+/** Chunks that fit a text, or nearly: cut from it, some with a line that is not there, some with an anchor. */
+const cut = fc.record({
+  at: fc.nat(12),
+  length: fc.nat(3),
+  op: fc.constantFrom(" ", "-", "+"),
+  stray: fc.option(line, { freq: 6 }),
+  anchor: fc.option(fc.nat(12), { freq: 3 }),
+  atEnd: fc.boolean(),
+});
+
+test("lines searched for in the text as it is give what lines searched for one by one give", () => {
+  let exact = 0;
+  fc.assert(
+    fc.property(
+      lines,
+      fc.array(cut, { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+      fc.boolean(),
+      ending,
+      (own, cuts, closed, codex, eol) => {
+        const text = own.join(eol) + (closed ? eol : "");
+        const body = cuts.flatMap(({ at, length, op, stray, anchor, atEnd }) => [
+          anchor === null ? "@@" : `@@ ${own[anchor] ?? ""}`,
+          ...own.slice(at, at + length).map((each, index) => (index === 0 ? op : " ") + each),
+          ...(stray === null ? [] : [` ${stray}`]),
+          "+new",
+          ...(atEnd && length < 3 ? ["*** End of File"] : []),
+        ]);
+        const update = parsePatch(["*** Begin Patch", "*** Update File: f", ...body, "*** End Patch"].join("\n"))
+          .hunks[0];
+        if (update?.kind !== "update") throw new Error("an update was expected");
+        const told = [applyChunks, applyByLine].map((apply) => {
+          try {
+            return apply(text, update.chunks, { path: "f", codex });
+          } catch (error) {
+            return error;
+          }
+        });
+        if (typeof told[0] === "string") exact++;
+        expect(told[0]).toEqual(told[1]);
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+  expect(exact).toBeGreaterThan(200);
 });
 
 test("a missing newline at the end stays missing", () => {

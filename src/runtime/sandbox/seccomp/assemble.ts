@@ -11,7 +11,7 @@ export type Step =
   | { readonly ret: number }
   | { readonly test: Test; readonly k: number; readonly yes?: string; readonly no?: string };
 
-/** Equal, any of these bits set, at least. */
+/** How a value is compared: equal, any of these bits set, at least. */
 type Test = "eq" | "anyBit" | "atLeast";
 
 const opcodes = { load: 0x20, and: 0x54, ret: 0x06, eq: 0x15, atLeast: 0x35, anyBit: 0x45 } as const;

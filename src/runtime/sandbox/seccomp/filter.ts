@@ -111,8 +111,8 @@ export function seccompProgram({
     ...each(refused, "refuse"),
     { ret: action.allow },
     ...inspections(sockets, hostView),
-    ...setIdTests,
     ...(refuseTruncate ? truncatingOpens : []),
+    ...setIdTests,
     { label: "allow" },
     { ret: action.allow },
     { label: "refuse" },
@@ -241,14 +241,14 @@ function truncations(number: (name: SyscallName) => number): readonly Step[] {
   return jumps.filter(([name]) => number(name) >= 0).map(([name, yes]): Step => ({ test: "eq", k: number(name), yes }));
 }
 
+/** What may be opened for writing is Landlock's to judge. What is left may still create a file with a mode. */
 const truncatingOpens: readonly Step[] = [
   { label: "open" },
   { load: offset.arg(1) },
-  { test: "anyBit", k: O_TRUNC, yes: "reading", no: "allow" },
+  { test: "anyBit", k: O_TRUNC, no: "create-second" },
+  { test: "anyBit", k: O_WRONLY_or_RDWR, yes: "create-second", no: "refuse" },
   { label: "openat" },
   { load: offset.arg(2) },
-  { test: "anyBit", k: O_TRUNC, no: "allow" },
-  { label: "reading" },
-  // Opened for writing too, Landlock sees it.
-  { test: "anyBit", k: O_WRONLY_or_RDWR, yes: "allow", no: "refuse" },
+  { test: "anyBit", k: O_TRUNC, no: "create-third" },
+  { test: "anyBit", k: O_WRONLY_or_RDWR, yes: "create-third", no: "refuse" },
 ];

@@ -13,7 +13,7 @@ interface Candidate {
   readonly extensions: readonly string[];
   /** Files that show that the project uses it, searched from the source file upwards. */
   readonly signs: readonly string[];
-  /** Or a package it depends on. */
+  /** A dependency of the project that shows the same. */
   readonly dependency?: string;
   readonly command: (file: string, workspace: string) => readonly string[];
 }

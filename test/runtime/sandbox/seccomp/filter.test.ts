@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assemble } from "../../../../src/runtime/sandbox/seccomp/assemble.ts";
-import { seccompProgram } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
+import { seccompProgram, startFilter } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
 import type { SocketRule } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
 import {
   refused,
@@ -100,6 +100,78 @@ describe.each(architectures)("on %s", (architecture) => {
     expect(runFilter(careful, call("openat", 0, 0, 0x241))).toBe("allow");
     expect(runFilter(careful, call("openat", 0, 0, 0))).toBe("allow");
     if (has("open")) expect(runFilter(careful, call("open", 0, 0x200))).toEqual(EPERM);
+  });
+
+  describe("a file that would run as its owner", () => {
+    const [setUid, setGid, plain, create] = [0o4755, 0o2755, 0o1777, 0x41];
+    const kinds = [
+      ["in namespaces of its own", {}, EPERM],
+      ["where starts are judged inside", { judgedInside: true }, EPERM],
+      ["where Landlock overlooks truncation", { refuseTruncate: true }, EPERM],
+    ] as const;
+
+    test.each(kinds)("cannot be made or become one, %s", (_name, more, no) => {
+      const filter = program("private", more);
+      for (const mode of [setUid, setGid, 0o6000]) {
+        for (const name of ["chmod", "fchmod", "creat", "mknod"] as const)
+          if (has(name)) expect([name, runFilter(filter, call(name, 0, mode))]).toEqual([name, no]);
+        for (const name of ["fchmodat", "fchmodat2", "mknodat"] as const)
+          expect([name, runFilter(filter, call(name, 0, 0, mode))]).toEqual([name, no]);
+        if (has("open")) expect(runFilter(filter, call("open", 0, create, mode))).toEqual(no);
+        expect(runFilter(filter, call("openat", 0, 0, create, mode))).toEqual(no);
+      }
+    });
+
+    test.each(kinds)("is the only one that cannot, %s", (_name, more) => {
+      const filter = program("private", more);
+      for (const name of ["chmod", "fchmod", "creat", "mknod"] as const)
+        if (has(name)) expect(runFilter(filter, call(name, 0, plain))).toBe("allow");
+      for (const name of ["fchmodat", "fchmodat2", "mknodat"] as const)
+        expect(runFilter(filter, call(name, 0, 0, plain))).toBe("allow");
+      expect(runFilter(filter, call("openat", 0, 0, create, plain))).toBe("allow");
+      // Without O_CREAT there is no mode: whatever stands in its place is nobody's.
+      expect(runFilter(filter, call("openat", 0, 0, 1, setUid))).toBe("allow");
+      if (has("open")) expect(runFilter(filter, call("open", 0, 1, setUid))).toBe("allow");
+    });
+
+    test("is asked about where the launcher answers for modes, and cannot be created there either", () => {
+      const shared = program("unix", { hostView: true });
+      expect(runFilter(shared, call("fchmodat", 0, 0, setUid))).toBe("ask");
+      expect(runFilter(shared, call("openat", 0, 0, create, setUid))).toEqual(EPERM);
+      expect(runFilter(shared, call("mknodat", 0, 0, setUid))).toEqual(EPERM);
+    });
+
+    test("cannot be hidden in openat2, which only the judge of starts may use, and whose filter then takes it away", () => {
+      expect(runFilter(program(), call("openat2"))).toEqual(ENOSYS);
+      expect(runFilter(program("private", { judgedInside: true }), call("openat2"))).toBe("allow");
+      for (const starts of ["program", "words"] as const)
+        expect(runFilter(startFilter(architecture, starts), call("openat2"))).toEqual(ENOSYS);
+    });
+  });
+
+  describe("starts of programs", () => {
+    test.each(["program", "words"] as const)("are asked about, %s", (starts) => {
+      for (const filter of [startFilter(architecture, starts), program("unix", { hostView: true, starts })]) {
+        for (const name of ["execve", "execveat"] as const) expect(runFilter(filter, call(name))).toBe("ask");
+        expect(runFilter(filter, call("set_tid_address"))).toBe(starts === "words" ? "ask" : "allow");
+      }
+    });
+
+    test("are nobody's question where no rule denies anything", () => {
+      for (const name of ["execve", "execveat", "set_tid_address"] as const)
+        expect(runFilter(program(), call(name))).toBe("allow");
+    });
+  });
+
+  test("without namespaces, limits and priorities of other processes stay as they are", () => {
+    const shared = program("unix", { hostView: true });
+    expect(runFilter(shared, call("prlimit64", 0))).toBe("allow");
+    expect(runFilter(shared, call("prlimit64", 1))).toEqual(EPERM);
+    for (const name of ["setpriority", "ioprio_set"] as const) {
+      expect(runFilter(shared, call(name, 0, 0))).toBe("allow");
+      expect(runFilter(shared, call(name, 0, 1))).toEqual(EPERM);
+    }
+    expect(runFilter(program(), call("prlimit64", 1))).toBe("allow");
   });
 
   describe("without namespaces", () => {

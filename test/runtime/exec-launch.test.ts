@@ -1,6 +1,6 @@
-/** What a handler leaves out of a command is filled in from its call; which limit ended it is told. */
+/** What a handler leaves out of a command is filled in from its call. */
 import { expect, test } from "vitest";
-import { limitDenial, toLaunch } from "../../src/runtime/launch.ts";
+import { toLaunch } from "../../src/runtime/exec.ts";
 import type { Grant } from "../../src/spec/access.ts";
 
 const grant: Grant = {
@@ -35,17 +35,4 @@ test("what is isolated is narrower than any grant, and what was hidden stays so"
     network: "off",
     mask: ["/secret"],
   });
-});
-
-test("a limit that ended it is named, and no yes could widen it", () => {
-  const ended = { exitCode: null, signal: null };
-  expect(limitDenial({ ...ended, exitCode: 1 })).toBeUndefined();
-  expect(limitDenial({ ...ended, signal: "SIGKILL" })).toBeUndefined();
-  expect(limitDenial({ ...ended, limit: "memoryBytes" }, { memoryBytes: 9 })).toMatchObject({
-    rule: "limit memoryBytes",
-    reason: expect.stringContaining("limit of 9"),
-  });
-  const tooLarge = expect.objectContaining({ rule: "limit fileBytes", reason: expect.stringContaining("8 bytes") });
-  expect(limitDenial({ ...ended, signal: "SIGXFSZ" }, { fileBytes: 8 })).toEqual(tooLarge);
-  expect(limitDenial({ ...ended, exitCode: 153 }, { fileBytes: 8 })).toEqual(tooLarge);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findPatchCommand, patchTargets } from "../../../src/tools/patch/in-shell.ts";
+import { findPatchCommand, patchTargets } from "../../src/tools/command.ts";
 
 const body = "*** Begin Patch\n*** Add File: a.txt\n+$HOME `x`\n*** End Patch";
 const heredoc = (start: string, end = "EOF") => `${start}\n${body}\n${end}\n`;

@@ -1,0 +1,83 @@
+/**
+ * What a plan of mounts saw of the disk. A plan follows from its grant and from these looks alone, so it may serve
+ * again as long as each of them gives the same answer. They are really repeated: nothing is concluded from the time
+ * a file was changed, which some file systems keep only roughly.
+ */
+import { lstatSync, statSync, type Stats } from "node:fs";
+import { lookFor, resolved } from "./there.ts";
+
+export interface Looks {
+  /** Each path is looked at once, however often it is asked for. */
+  lstat(path: string): Stats | undefined;
+  /** The same, with links followed. */
+  stat(path: string): Stats | undefined;
+  /** The path without links. Undefined if nothing is there, or nothing that we may look at. */
+  real(path: string): string | undefined;
+  /** Which of these names may exist; the function finds it out anew. */
+  names(paths: readonly string[]): () => ReadonlySet<string>;
+  /** The answer to any other question. */
+  ask<T>(question: () => T, isSame: (before: T, now: T) => boolean): T;
+  /** The plan depends on something that is too dear to be looked at twice, so it serves once. */
+  serveOnce(): void;
+  /** Looks at everything once more. True if nothing is different. */
+  stillHold(): boolean;
+}
+
+export function createLooks(): Looks {
+  const again: (() => boolean)[] = [];
+  const own = new Map<string, Stats | undefined>();
+  const targets = new Map<string, Stats | undefined>();
+  const places = new Map<string, string | undefined>();
+
+  function ask<T>(question: () => T, isSame: (before: T, now: T) => boolean): T {
+    const before = question();
+    again.push(() => isSame(before, question()));
+    return before;
+  }
+
+  function once<T>(known: Map<string, T>, path: string, look: () => T, isSame: (before: T, now: T) => boolean): T {
+    const before = known.get(path);
+    if (before !== undefined || known.has(path)) return before as T; // `has` says that it is one
+    const seen = ask(look, isSame);
+    known.set(path, seen);
+    return seen;
+  }
+
+  const lstat = (path: string) => once(own, path, () => lstatSync(path, { throwIfNoEntry: false }), isSameFile);
+  return {
+    lstat,
+    stat(path) {
+      const seen = lstat(path);
+      if (seen?.isSymbolicLink() !== true) return seen;
+      return once(targets, path, () => statSync(path, { throwIfNoEntry: false }), isSameFile);
+    },
+    real: (path) => once(places, path, () => resolved(path), Object.is),
+    names(paths) {
+      const look = lookFor(paths);
+      ask(look, Object.is);
+      return look;
+    },
+    ask,
+    serveOnce: () => void again.push(() => false),
+    stillHold() {
+      try {
+        return again.every((isSame) => isSame());
+      } catch {
+        return false; // what can no longer be looked at is planned anew, and that says why
+      }
+    },
+  };
+}
+
+/** The same file or folder, of the same kind, owner and mode. A number that was given away is told by its birth. */
+function isSameFile(a: Stats | undefined, b: Stats | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.ino === b.ino &&
+    a.dev === b.dev &&
+    a.mode === b.mode &&
+    a.uid === b.uid &&
+    a.gid === b.gid &&
+    a.birthtimeMs === b.birthtimeMs
+  );
+}
