@@ -36,15 +36,13 @@ export type { OpenapiOptions, XmlOptions } from "./registry/decorators.ts";
 export type { ToolObject } from "./registry/define.ts";
 export type { LoadOptions, LoadedTools, Refusal as RefusedFile } from "./registry/folder.ts";
 export type { OpenapiSchema } from "./registry/tool-spec.ts";
-export type { Kept, Spill } from "./result/cut.ts";
-export type { ExecLayout } from "./result/layout.ts";
+export type { ExecLayout, Kept, Spill } from "./result/cut.ts";
 export type { Metrics, ToolMetrics } from "./result/metrics.ts";
 export type { ShapeOptions } from "./result/shape.ts";
 export type { ModelExchange, Telemetry, TelemetryOptions } from "./result/telemetry.ts";
 export type { Budget } from "./result/truncate.ts";
 export type { HostOptions } from "./router/host.ts";
-export type { Lanes, MadeBy } from "./router/lanes.ts";
-export type { LanesOptions } from "./router/runner.ts";
+export type { Lanes, LanesOptions, MadeBy } from "./router/runner.ts";
 export type { EnvironmentPolicy } from "./runtime/environment.ts";
 export type { FileChange } from "./runtime/files/scope.ts";
 export type { NormalizeOptions, Normalized } from "./schema/normalize.ts";
@@ -59,6 +57,7 @@ export type {
   ExecRequest,
   Fetch,
   FileEntry,
+  FileName,
   FileSlice,
   FileVersion,
   Files,
@@ -77,7 +76,7 @@ export type {
 export type { Freeform } from "./spec/freeform.ts";
 export type { Infer, InputSchema, JsonSchemaLiteral, SchemaPair, StandardInput } from "./spec/infer.ts";
 export type {
-  Answer,
+  AnyAnswer,
   AnswerTo,
   Answerer,
   Answers,

@@ -56,7 +56,7 @@ export interface OpenOptions {
   /** The model, where the person chose one. */
   readonly model?: string;
   readonly approver: Approver;
-  /** Shown to the person. */
+  /** Shows a warning to the person. */
   readonly warn: (message: string) => void;
 }
 

@@ -6,8 +6,7 @@ import type { ApprovalRequest } from "../spec/stages.ts";
 import type { FunctionSpec } from "../spec/model.ts";
 import { adapterFields, closedSchema, createHostCalls, type AdapterOptions, type ToolHost } from "./calls.ts";
 
-export { createCallFolder } from "./call-store.ts";
-export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
+export type { CallStore, KeptCall } from "../store/call-store.ts";
 export type { AdapterOptions, ToolHost } from "./calls.ts";
 
 /** Options of `toAgentsTools`. */

@@ -13,7 +13,7 @@ import type { Conversation } from "../router/conversation.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import type { FunctionSpec } from "../spec/model.ts";
 import type { ApprovalRequest, CallEvent } from "../spec/stages.ts";
-import { createCallStore, type CallStore } from "./call-store.ts";
+import { createCallStore, type CallStore } from "../store/call-store.ts";
 
 /** An engine, or one conversation of it. */
 export type ToolHost = Pick<
@@ -41,7 +41,7 @@ export const adapterFields = {
 /** One call as a host hands it over. */
 export interface HostCall {
   readonly id: string;
-  /** In any spelling. */
+  /** The tool's name, in any spelling. */
   readonly name: string;
   readonly input: unknown;
   /** The host's own conversation, if the host names it. Ids are unique within a conversation. */
@@ -209,7 +209,7 @@ export function closedSchema(schema: JsonObject): JsonObject {
   return {
     ...schema,
     type: "object",
-    properties: isObject(schema["properties"]) ? (schema["properties"] as JsonObject) : {},
+    properties: isObject(schema["properties"]) ? schema["properties"] : {},
     required: Array.isArray(schema["required"]) ? schema["required"] : [],
     additionalProperties: schema["additionalProperties"] ?? false,
   };

@@ -3,7 +3,7 @@ import { ToolMessage } from "@langchain/core/messages";
 import { DynamicStructuredTool } from "@langchain/core/tools";
 import { partsToText, type Part } from "../base/content.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
-import { isObject, type JsonObject } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
 import type { Ended } from "../spec/call.ts";
 import type { ApprovalRequest } from "../spec/stages.ts";
 import type { FunctionSpec } from "../spec/model.ts";
@@ -16,8 +16,7 @@ import {
   type ToolHost,
 } from "./calls.ts";
 
-export { createCallFolder } from "./call-store.ts";
-export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
+export type { CallStore, KeptCall } from "../store/call-store.ts";
 export type { AdapterOptions, ToolHost } from "./calls.ts";
 
 /** What `interrupt` shows. `new Command({ resume: { approved: true } })` is a yes, and any other answer is a no. */
@@ -67,8 +66,8 @@ export function toLangChainTools(engine: ToolHost, options: AdapterOptions = {})
       new DynamicStructuredTool({
         name: spec.name,
         description: spec.description,
-        schema: closedSchema(spec.parameters) as JsonObject,
-        func: (input: unknown, _manager: unknown, config: unknown) => run(spec, input, (config ?? {}) as CallConfig),
+        schema: closedSchema(spec.parameters),
+        func: (input: unknown, _manager: unknown, config: unknown) => run(spec, input, config ?? {}),
       }),
   );
 }
@@ -88,7 +87,7 @@ async function askGraph(question: LangChainQuestion): Promise<{ given: boolean; 
   const graph = await import("@langchain/langgraph").catch(() => undefined);
   if (graph === undefined) return { given: false };
   try {
-    return { given: true, value: graph.interrupt(question) as unknown };
+    return { given: true, value: graph.interrupt(question) };
   } catch (error) {
     if (graph.isGraphBubbleUp(error)) throw error;
     return { given: false };

@@ -33,6 +33,7 @@ export function isRefusal(code: string | undefined): boolean {
 export interface CallErrorOptions {
   /** What the model can do next. */
   readonly hint?: string;
+  /** The error that led to this one. It is for logs, and never told to the model. */
   readonly cause?: unknown;
   /** Facts for programs: positions, paths, names. JSON only. */
   readonly data?: unknown;
@@ -68,4 +69,10 @@ export class Fault extends Error {
   static is(value: unknown): value is Fault {
     return value instanceof Error && value.name === "Fault";
   }
+}
+
+/** The code that Node and its libraries put on an error: `ENOENT`, `EPERM`, …. Undefined if it has none. */
+export function errorCode(error: unknown): string | undefined {
+  const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : undefined;
 }

@@ -9,8 +9,11 @@ const pieceLength = 65_536;
 const mark = "callgate:long-text";
 
 /** Joined, they are `JSON.stringify(value)`. None ends inside a character. */
-export function* jsonPieces(value: object): Generator<string, void, undefined> {
-  if (!holdsLongText(value)) return yield JSON.stringify(value);
+export function jsonPieces(value: object): Iterable<string> {
+  return holdsLongText(value) ? longPieces(value) : [JSON.stringify(value)];
+}
+
+function* longPieces(value: object): Generator<string, void, undefined> {
   const texts: string[] = [];
   const rest = JSON.stringify(value, (_key, inner: unknown) => {
     if (typeof inner !== "string" || inner.length <= pieceLength) return inner;
@@ -33,7 +36,8 @@ export function* jsonPieces(value: object): Generator<string, void, undefined> {
 
 function holdsLongText(value: unknown): boolean {
   if (typeof value === "string") return value.length > pieceLength;
-  return typeof value === "object" && value !== null && Object.values(value).some(holdsLongText);
+  if (typeof value !== "object" || value === null) return false;
+  return (Array.isArray(value) ? value : Object.values(value)).some(holdsLongText);
 }
 
 function isHighSurrogate(code: number): boolean {

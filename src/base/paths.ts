@@ -9,7 +9,7 @@ export function stateDir(env: Environment): string {
   return env["CALLGATE_HOME"] || `${env["XDG_STATE_HOME"] || `${homeDir(env)}/.local/state`}/callgate`;
 }
 
-/** `callgate.toml` and the user's rules. */
+/** The folder of `callgate.toml` and of the user's rules. */
 export function configDir(env: Environment): string {
   return env["CALLGATE_HOME"] || `${env["XDG_CONFIG_HOME"] || `${homeDir(env)}/.config`}/callgate`;
 }

@@ -34,7 +34,7 @@ export function cutStart(text: string, length: number): string {
   return text.slice(0, Math.max(0, end));
 }
 
-/** `250 ms`, `1.5 s`, `60 min`. */
+/** A duration for people: `250 ms`, `1.5 s`, `60 min`. */
 export function describeMs(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return ms < 120_000 ? `${Number((ms / 1_000).toFixed(1))} s` : `${Math.round(ms / 60_000)} min`;

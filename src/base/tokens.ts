@@ -7,7 +7,7 @@
 /** What a character is to a tokenizer that first splits a text into words, numbers and marks. */
 const [start, lower, upper, digit, space, newline, mark, other] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/** Of everything below 128. */
+/** The kind of each character below 128. */
 const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
   if (code >= 0x61 && code <= 0x7a) return lower;
   if (code >= 0x41 && code <= 0x5a) return upper;

@@ -2,7 +2,7 @@
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Answer, AnswerEnd, Finish, Item, ModelEvent } from "../spec/model.ts";
 import type { Dialect } from "./dialect.ts";
-import { findDialect } from "./dialects.ts";
+import { toDialect } from "./dialects.ts";
 import { createEmitter } from "./emit.ts";
 import { append, createInput } from "./input.ts";
 import { readAnswer, type Start } from "./read/answer.ts";
@@ -58,7 +58,7 @@ const textDecoderShape = optionsShape<TextDecoderOptions>(
 /** A reader of one answer that is written in a dialect. Calls are done only when the answer has ended. */
 export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder {
   checkOptions("createTextDecoder", options, textDecoderShape);
-  const dialect = typeof options.dialect === "string" ? findDialect(options.dialect) : options.dialect;
+  const dialect = toDialect(options.dialect);
   const tools = createToolTable(options.tools ?? []);
   const prefix = options.idPrefix ?? "call_";
   let items = 0;
@@ -99,7 +99,7 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
   };
 }
 
-/** A whole answer at once, on the same path: one push and the end. */
+/** Reads a whole answer that is written in a dialect, on the path of a streamed one: one push and the end. */
 export function decodeText(text: string, options: TextDecoderOptions & { readonly finish?: Finish }): Answer {
   const { finish, ...reading } = options;
   const decoder = createTextDecoder(reading);

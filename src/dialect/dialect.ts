@@ -92,7 +92,7 @@ export interface JsonBody {
   readonly kind: "json";
   readonly name?: readonly string[];
   readonly args?: readonly string[];
-  /** `{"NAME": {…}}` */
+  /** Calls have the form `{"NAME": {…}}`. */
   readonly nameAsKey?: boolean;
   readonly list?: boolean;
   /** The key of an id, written before the name or after the arguments. */
@@ -106,7 +106,7 @@ export interface JsonBody {
 /** A name, a separator, JSON arguments. */
 export interface NamedBody {
   readonly kind: "named";
-  /** Written before the name. */
+  /** What is written before the name. */
   readonly before?: readonly string[];
   /** Ends the name. */
   readonly separator: readonly string[];

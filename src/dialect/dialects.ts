@@ -1,4 +1,5 @@
 /** The list of dialects, and how one is found: by name, by alias, or by the model that uses it. */
+import { checkDialect } from "./check.ts";
 import { nearest } from "../base/text.ts";
 import type { Block, Dialect } from "./dialect.ts";
 import { jsonDialects } from "./table/json.ts";
@@ -102,16 +103,27 @@ const byName = new Map(
 );
 
 /** The dialect of that name or alias, or undefined. `callgate:NONCE` is our own with that marker. */
-export function lookUpDialect(name: string): Dialect | undefined {
+export function findDialect(name: string): Dialect | undefined {
   const own = /^callgate:([A-Za-z0-9]{1,32})$/.exec(name);
   if (own) return callgateDialect(own[1]!);
   return byName.get(name) ?? byName.get(name.toLowerCase());
 }
 
-/** The dialect of this name or alias. Throws a `TypeError` that names the nearest one if there is none. */
-export function findDialect(name: string): Dialect {
-  const dialect = lookUpDialect(name);
+/** Those that were found to be right, ours from the start: a dialect is data, and is looked at once. */
+const checked = new WeakSet<Dialect>(dialects);
+
+/**
+ * A dialect by its name, or itself. Throws a `TypeError` that names the nearest one if there is none of that name, or the
+ * field that is wrong in a dialect of the caller's own.
+ */
+export function toDialect(given: string | Dialect): Dialect {
+  if (typeof given !== "string") {
+    if (!checked.has(given)) checkDialect(given);
+    checked.add(given);
+    return given;
+  }
+  const dialect = findDialect(given);
   if (dialect !== undefined) return dialect;
-  const [guess] = nearest(name, [...byName.keys()], 1);
-  throw new TypeError(`there is no dialect '${name}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`);
+  const [guess] = nearest(given, [...byName.keys()], 1);
+  throw new TypeError(`there is no dialect '${given}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`);
 }

@@ -1,15 +1,14 @@
 /** Entry of `callgate/dialect`: tool calls in a model's text, read and written. It is pure and runs in a browser. */
 export type { Dialect } from "./dialect.ts";
-export { dialects, findDialect, lookUpDialect } from "./dialects.ts";
+export { dialects, findDialect } from "./dialects.ts";
 export { createTextDecoder, decodeText, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
-export { inferDialect, inferFromMarkers, type Inferred } from "./infer.ts";
+export { inferDialect, type Inferred } from "./infer.ts";
 export { wrapTextCalls, type TextCallOptions } from "./process.ts";
 export type { ToolLike } from "./tools.ts";
-export { encodeCall, encodeCalls, type CallText } from "./write/call.ts";
-export { neutralize } from "./write/neutral.ts";
+export { encodeCalls, type CallText } from "./write/call.ts";
 export { toTextRequest } from "./write/request.ts";
-export { encodeResult, encodeResults, stopSequences, type ResultText } from "./write/result.ts";
-export { teach, xmlExamples, type TeachOptions } from "./write/teach.ts";
+export { encodeResults, stopSequences, type ResultText } from "./write/result.ts";
+export { teach, type TeachOptions } from "./write/teach.ts";
 /** Types that the signatures above mention. */
 export type {
   ActionBody,

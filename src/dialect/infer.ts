@@ -11,7 +11,7 @@ export interface Inferred {
   readonly score: number;
 }
 
-/** Best first. Empty if nothing points to any dialect. */
+/** The dialects that a model may speak, judged by its answers, the likeliest first. Empty if nothing points to any. */
 export function inferDialect(source: string | readonly string[]): readonly Inferred[] {
   const texts = typeof source === "string" ? [source] : source;
   const template = texts.some((text) => /\{[%{]-? /.test(text) && /\b(?:messages?|tool_calls?|bos_token)\b/.test(text));

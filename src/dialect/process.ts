@@ -36,7 +36,7 @@ interface OpenMessage {
   heard: boolean;
 }
 
-/** The same, one event at a time. */
+/** The same as `wrapTextCalls`, one event at a time. */
 export function createTextCallStep(given: TextCallOptions): (event: ModelEvent) => readonly ModelEvent[] {
   const { history, conversation, ...options } = given;
   let items = 0;

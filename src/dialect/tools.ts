@@ -4,7 +4,7 @@ import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
 import type { XmlMapping, XmlParameter } from "../spec/tool.ts";
 
 export interface TextTool {
-  /** As written in the text. */
+  /** The tool's name as it is written in the text. */
   readonly name: string;
   /** The name without its namespace, if `name` has one. */
   readonly plainName: string;

@@ -13,7 +13,9 @@ export interface Allowance {
 
 /** The limits of a gateway: for one conversation, for a day, for each key. */
 export interface BudgetOptions {
+  /** For each conversation. */
   readonly conversation?: Allowance;
+  /** For all clients together, by day. */
   readonly day?: Allowance;
   /** For each key of a client, by day. */
   readonly key?: Allowance;
@@ -21,6 +23,7 @@ export interface BudgetOptions {
   readonly maxRepeats?: number;
   /** The file that keeps the counts of the day, so that a restart does not reset them. */
   readonly file?: string;
+  /** The clock, for tests. */
   readonly now?: () => Date;
 }
 

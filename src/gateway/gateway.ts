@@ -16,7 +16,7 @@ import { findEndpoint, guessWire, type Endpoint } from "./endpoints.ts";
 import { exchange } from "./exchange.ts";
 import type { RequestRecord, Services } from "./turn.ts";
 import { createGatewayJournal } from "./journal.ts";
-import { type ClientKey, findKey, hashKey } from "./keys.ts";
+import { findKey } from "./keys.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
 import { bodyFor, checkQuestion, failWith, isTheirs, readJson, type Refused } from "./read-request.ts";
 import { answerModels, countTokens, toCompaction } from "./side-endpoints.ts";
@@ -245,9 +245,4 @@ function keyOf(request: IncomingMessage, url: URL): string | undefined {
   };
   const bearer = /^Bearer\s+(.+)$/i.exec(one("authorization") ?? "")?.[1];
   return bearer ?? one("x-api-key") ?? one("x-goog-api-key") ?? url.searchParams.get("key") ?? undefined;
-}
-
-/** A key that exists only while the gateway runs. */
-export function temporaryKey(key: string): ClientKey {
-  return { name: "started", hash: hashKey(key), createdAt: new Date(0).toISOString() };
 }

@@ -1,5 +1,5 @@
 /** Entry of `callgate/gateway`: any agent on any model, with the same governance as our own sessions. */
-export { startGateway, temporaryKey } from "./gateway.ts";
+export { startGateway } from "./gateway.ts";
 export type { Gateway } from "./gateway.ts";
 export type { GatewayOptions } from "./options.ts";
 export type { RequestRecord } from "./turn.ts";

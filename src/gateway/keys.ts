@@ -23,17 +23,25 @@ export function hashKey(key: string): string {
   return createHash("sha256").update(key).digest("hex");
 }
 
-/** A new random key. */
+/** A new random key for a client of the gateway. */
 export function createKey(): string {
   return `cgk_${randomBytes(24).toString("base64url")}`;
 }
 
-/** The name of the key that was given, compared in constant time. */
-export function findKey(keys: readonly ClientKey[], given: string): string | undefined {
-  const hash = Buffer.from(hashKey(given), "hex");
+/** The name of the key that was given, compared in constant time. A key without a name is named after its hash. */
+export function findKey(keys: readonly (ClientKey | string)[], given: string): string | undefined {
+  const givenHash = hashKey(given);
   let found: string | undefined;
-  for (const key of keys) if (timingSafeEqual(Buffer.from(key.hash, "hex"), hash)) found = key.name;
+  for (const key of keys) {
+    const { name, hash } = typeof key === "string" ? unnamed(key) : key;
+    if (timingSafeEqual(Buffer.from(hash, "hex"), Buffer.from(givenHash, "hex"))) found = name;
+  }
   return found;
+}
+
+function unnamed(key: string): Pick<ClientKey, "name" | "hash"> {
+  const hash = hashKey(key);
+  return { name: `key-${hash.slice(0, 8)}`, hash };
 }
 
 /** The keys in this file, which is created when the first one is added. */

@@ -11,11 +11,14 @@ import type { RouteOptions } from "./upstreams.ts";
 export interface GatewayOptions {
   /** Maps the names that clients ask for to the models that answer. The first match counts. */
   readonly routes: readonly RouteOptions[];
-  /** Keys of clients. An empty list admits nobody; `"none"` admits everybody on this machine. */
-  readonly keys: readonly ClientKey[] | (() => readonly ClientKey[]) | "none";
+  /**
+   * Keys of clients: the key itself (`createKey`), or its name and hash as a key file lists them. An empty
+   * list admits nobody; `"none"` admits everybody on this machine.
+   */
+  readonly keys: readonly (ClientKey | string)[] | (() => readonly (ClientKey | string)[]) | "none";
   /** 0 takes a free one. */
   readonly port?: number;
-  /** Loopback unless told otherwise. */
+  /** The address to listen on. Left out: loopback. */
   readonly host?: string;
   /** Web pages of these origins may send requests. Left out: none may. */
   readonly origins?: readonly string[];
@@ -27,19 +30,27 @@ export interface GatewayOptions {
   readonly secret?: string;
   /** Values that models never see. */
   readonly secrets?: readonly string[];
+  /** What conversations, days and keys may spend, and how often a call may repeat. Left out: there is no limit. */
   readonly budget?: Omit<BudgetOptions, "file">;
   /** What the user's policy says about a call. Left out: calls are not judged. */
   readonly judge?: Judge;
   /** Refused calls do not reach the client. Left out: they are only reported. */
   readonly enforce?: boolean;
+  /** Answers web searches that a client leaves to its provider, where the model's provider has none. */
   readonly search?: Search;
+  /** The environment that holds the providers' keys. Left out: the process's own. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The longest request that is read. Left out: 64 MiB. */
   readonly maxBodyBytes?: number;
+  /** How often a silent stream sends a sign of life. Left out: 15 seconds. */
   readonly keepAliveMs?: number;
   /** A GenAI span for each request with its tokens, if the host has OpenTelemetry (`createTelemetry`). */
   readonly telemetry?: Pick<Telemetry, "exchanged">;
+  /** Called when a request has been answered or refused. */
   readonly onRequest?: (record: RequestRecord) => void;
+  /** Called with what went wrong in the gateway itself. */
   readonly onError?: (error: unknown) => void;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 

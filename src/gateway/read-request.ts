@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, type JsonObject, parseJson } from "../base/json.ts";
 import { readBody, TooLarge, Unreadable } from "../http/read-body.ts";
 import type { WireName } from "../wire/codec.ts";
-import { getCodec, RequestError } from "../wire/index.ts";
+import { codecs, RequestError } from "../wire/index.ts";
 import { writeJson } from "./reply.ts";
 
 export async function readJson(
@@ -56,7 +56,7 @@ const kindsByStatus: ReadonlyMap<number, string> = new Map([
 
 export function bodyFor(wire: WireName, { status, message }: Refused): JsonObject {
   const type = kindsByStatus.get(status) ?? (status >= 500 ? "network" : "bad_request");
-  return getCodec(wire).encodeError({ type, message, status }).body;
+  return codecs[wire].encodeError({ type, message, status }).body;
 }
 
 /** A mistake of the client. The client is told, and the operator need not know. */

@@ -11,7 +11,7 @@ import { createCollector } from "../wire/answer.ts";
 import { encodeFrame } from "../wire/sse.ts";
 import type { ClientRequest, Turn } from "./turn.ts";
 import { stateOf } from "./state.ts";
-import { keepingOf, keepResponse, responseOf } from "./stored-responses.ts";
+import { keepResponse, responseOf } from "./stored-responses.ts";
 
 /**
  * The answer in the client's wire, streamed or as a whole. The first item decides the status, so
@@ -25,7 +25,7 @@ export async function writeAnswer(turn: Turn, events: AsyncIterable<ModelEvent>)
     id: createAnswerId(asked.wire),
     createdAt: Math.floor(services.now() / 1000),
     sign: services.sign,
-    ...(asked.wire === "responses" ? keepingOf(asked.body) : {}),
+    request: asked.body,
   };
   const encoder = codec.createEncoder(how);
   const stream = request.stream === true ? createAnswerStream(turn) : undefined;
@@ -75,7 +75,7 @@ interface AnswerStream {
   write(frames: readonly Frame[]): Promise<void>;
   /** The last of it was written. */
   end(): void;
-  /** No more signs of life. */
+  /** Stops sending signs of life. */
   stop(): void;
 }
 

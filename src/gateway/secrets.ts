@@ -87,7 +87,7 @@ function escape(text: string): string {
 
 const secretName = /(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:$|_)/i;
 
-/** Values of variables whose names say that they are secret. */
+/** The values of variables whose names say that they are secret, for `startGateway({ secrets })`. */
 export function secretsOf(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   return Object.entries(env).flatMap(([name, value]) => (value !== undefined && secretName.test(name) ? [value] : []));
 }

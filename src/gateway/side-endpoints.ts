@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../base/json.ts";
 import type { Answer, ModelRequest, Usage } from "../spec/model.ts";
 import { estimateItem } from "../session/tokens.ts";
 import type { WireName } from "../wire/codec.ts";
-import { getCodec, RequestError } from "../wire/index.ts";
+import { codecs, RequestError } from "../wire/index.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import type { Endpoint } from "./endpoints.ts";
 import type { ClientRequest } from "./turn.ts";
@@ -18,7 +18,7 @@ export function answerModels(
   const wanted = id === undefined ? names : names.filter((name) => name === id);
   if (id !== undefined && wanted.length === 0) {
     const message = `There is no model '${id}'.`;
-    throw new RequestError(404, message, getCodec(wire).encodeError({ type: "unknown_model", message }).body);
+    throw new RequestError(404, message, codecs[wire].encodeError({ type: "unknown_model", message }).body);
   }
   const entries = wanted.map((name) => describeModel(wire, name));
   writeJson(response, 200, id === undefined ? listOfModels(wire, entries) : (entries[0] ?? {}));
@@ -45,7 +45,7 @@ function listOfModels(wire: WireName, entries: readonly JsonObject[]): JsonObjec
 /** An estimate, because no provider is asked. A header says so. */
 export function countTokens(wire: WireName, body: JsonObject, response: ServerResponse): void {
   const counted = wire === "gemini" ? (body["generateContentRequest"] ?? body) : body;
-  const request = getCodec(wire).decodeRequest(
+  const request = codecs[wire].decodeRequest(
     wire === "messages" ? { max_tokens: 1, ...(counted as JsonObject) } : counted,
   );
   const tokens = estimateRequest(request);

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
-import type { AnswerEncodeOptions, Frame } from "../wire/codec.ts";
+import type { Frame } from "../wire/codec.ts";
 import { RequestError } from "../wire/index.ts";
 import { fieldOf, listOf, type StateStore } from "./state.ts";
 
@@ -78,12 +78,6 @@ export function keepResponse(asked: JsonObject, body: JsonObject, response: Json
   }
   const conversation = conversationOf(asked);
   if (conversation !== undefined) state.put(`conversation ${conversation}`, [...input, ...listOf(response["output"])]);
-}
-
-/** What a response says about its own keeping: what the client asked for, or else this API's default. */
-export function keepingOf(asked: JsonObject): Pick<AnswerEncodeOptions, "store" | "previousResponseId"> {
-  const previous = asked["previous_response_id"];
-  return { store: asked["store"] !== false, ...(typeof previous === "string" ? { previousResponseId: previous } : {}) };
 }
 
 /** The whole response object that the last event of a stream carries. */

@@ -18,7 +18,7 @@ interface KnownList {
 const maxLists = 64;
 
 export function createToolCache(): ToolCache {
-  /** The last used one first. */
+  /** The lists that were used last, the latest one first. */
   const known: KnownList[] = [];
   return (wire, raw, read) => {
     // Compared instead of written as text, because a list may have a hundred kilobytes and most differ early.

@@ -23,7 +23,7 @@ export interface ClientRequest {
   readonly body: JsonObject;
   readonly headers: Headers;
   readonly query: string;
-  /** From the path, if the wire puts it there. */
+  /** The model that the path names, on wires that put it there. */
   readonly model?: string;
   readonly stream?: boolean;
   /** The name of the client's key. */

@@ -6,27 +6,31 @@ import { defined } from "../base/json.ts";
 import type { Model, ModelError, ModelRequest, Usage } from "../spec/model.ts";
 import type { SchemaTarget } from "../schema/normalize.ts";
 import { createHttpModel, type HttpModel } from "../model/http.ts";
-import { lookUpDialect } from "../dialect/index.ts";
+import { findDialect } from "../dialect/index.ts";
 import { createTextModel } from "../model/text.ts";
 import { type ProviderAddress, resolveProvider } from "../model/provider-model.ts";
 import { costOf, type Price } from "../session/price.ts";
 import type { WireName } from "../wire/codec.ts";
-import { getCodec, isWireName } from "../wire/index.ts";
+import { isWireName } from "../wire/codec.ts";
+import { codecs } from "../wire/index.ts";
 
 /** One model at one place. */
 export interface TargetOptions {
   /** A name of the providers' table. Left out: whoever answers at `baseUrl`. */
   readonly provider?: string;
+  /** The address, if it is not the provider's own. */
   readonly baseUrl?: string;
   /** Left out: the name that the client asked for. */
   readonly model?: string;
   /** `responses`, `chat`, `messages`, `gemini`, or `text:DIALECT` for a model that only writes text. */
   readonly wire?: string;
+  /** Left out: from the provider's own variable. */
   readonly apiKey?: string;
   /** The schema rules that tools are lowered to, if not the provider's own. */
   readonly schema?: SchemaTarget;
   /** The reasoning effort to ask for, whatever the client says. */
   readonly reasoning?: string;
+  /** What its tokens cost, for budgets in dollars. */
   readonly price?: Price;
 }
 
@@ -157,7 +161,7 @@ function openTarget(
     throw new TypeError(
       `gateway: '${address.baseUrl}' is not the address of a server such as http://127.0.0.1:8080/v1`,
     );
-  const codec = getCodec(address.wire);
+  const codec = codecs[address.wire];
   const http: HttpModel = createHttpModel({
     model,
     codec,
@@ -168,7 +172,7 @@ function openTarget(
     thinkTags: dialect === undefined && address.thinkTags,
     ...defined({ keyName: address.keyName }),
   });
-  if (dialect !== undefined && lookUpDialect(dialect) === undefined)
+  if (dialect !== undefined && findDialect(dialect) === undefined)
     throw new TypeError(`gateway: there is no dialect '${dialect}' ('callgate dialects' lists them)`);
   const asking = dialect === undefined ? http : createTextModel(http, dialect);
   return {

@@ -6,11 +6,15 @@ import { expandSettings } from "./expand.ts";
 
 /** One server of the settings, checked. */
 export interface ServerConfig {
+  /** The name before the slash of its tools. */
   readonly name: string;
+  /** How it is reached. */
   readonly transport: StdioConfig | HttpConfig;
+  /** False: it is not started. */
   readonly enabled: boolean;
   /** Without it the session does not start. */
   readonly required: boolean;
+  /** How long it may take to start. */
   readonly startTimeoutMs: number;
   /** How long the server may be silent during a call. */
   readonly callTimeoutMs: number;
@@ -18,6 +22,7 @@ export interface ServerConfig {
   readonly totalTimeoutMs: number;
   /** Only these tools, by their own names; left out: all. */
   readonly enabledTools?: readonly string[];
+  /** Tools that are left out, by their own names. */
   readonly disabledTools: readonly string[];
   /** Calls may run beside each other even if the server does not say that they only read. */
   readonly parallel: boolean;
@@ -30,7 +35,9 @@ export interface ServerConfig {
    * `legacy` over stdio.
    */
   readonly protocol?: string;
+  /** When its calls are asked about. */
   readonly approval: ServerApproval;
+  /** How to log in, if the server wants a login. */
   readonly oauth?: OAuthConfig;
 }
 
@@ -46,22 +53,28 @@ export type ToolApproval = "auto" | "prompt" | "approve" | "deny";
 /** A server that is a program on this machine. */
 export interface StdioConfig {
   readonly kind: "stdio";
+  /** The program. */
   readonly command: string;
+  /** Its arguments. */
   readonly args: readonly string[];
   /** In addition to the few variables that every server gets. */
   readonly env: Readonly<Record<string, string>>;
   /** Names taken from our own environment. */
   readonly envNames: readonly string[];
+  /** The folder it runs in. Left out: where all servers start. */
   readonly cwd?: string;
 }
 
 /** A server at an address. */
 export interface HttpConfig {
   readonly kind: "http";
+  /** Its address. */
   readonly url: string;
+  /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
   /** A token is never written in a settings file, only the name of the variable that holds it. */
   readonly bearerTokenEnv?: string;
+  /** Headers whose values are in these variables. */
   readonly headerEnvs: Readonly<Record<string, string>>;
 }
 
@@ -81,7 +94,7 @@ export interface ServerProblem {
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** One wrong entry never affects another: it is left out and named. `env` holds the values for `${NAME}`. */
+/** Reads the settings of MCP servers. One wrong entry never affects another: it is left out and named. `env` holds the values for `${NAME}`. */
 export function readServers(table: unknown, env: Readonly<Record<string, string | undefined>> = {}): ReadServers {
   const servers: ServerConfig[] = [];
   const problems: ServerProblem[] = [];

@@ -5,17 +5,23 @@
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined, isObject, type Json, type JsonObject } from "../base/json.ts";
-import { neutralize, type Dialect } from "../dialect/index.ts";
+import type { Dialect } from "../dialect/dialect.ts";
+import { neutralize } from "../dialect/write/neutral.ts";
 import { renderTemplate, type SpecialTokens, type TemplateProfile } from "../template/index.ts";
 import { chat } from "../wire/chat/index.ts";
 import type { Codec, EncodedRequest, Frame } from "../wire/codec.ts";
 
 /** Options of `createCompletionsCodec`. */
 export interface CompletionOptions {
+  /** The model's chat template, in Jinja. */
   readonly template: string;
+  /** What the template does with arguments and system messages, and its markers (`inferFromTemplate`). */
   readonly profile: Pick<TemplateProfile, "arguments" | "system" | "markers" | "end">;
+  /** How the model writes calls. */
   readonly dialect: string | Dialect;
+  /** The tokenizer's special tokens, which templates name. */
   readonly tokens?: SpecialTokens;
+  /** The date that a template may print. */
   readonly now?: () => Date;
 }
 

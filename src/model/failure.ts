@@ -1,5 +1,7 @@
+/** Everything that can go wrong between a request and an answer, as a ModelError that says what to do. */
 import { defined, isObject } from "../base/json.ts";
-import type { ModelError } from "../spec/model.ts";
+import type { Redact } from "../base/redact.ts";
+import type { ModelError, ModelEvent } from "../spec/model.ts";
 import { isOverflow } from "../wire/failure.ts";
 import { TransportError } from "./transport.ts";
 
@@ -156,4 +158,33 @@ function readRetryAfter(headers: Readonly<Record<string, string | undefined>>, m
   }
   const words = /try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?)/i.exec(message);
   return words ? Number(words[1]) * (words[2]!.toLowerCase() === "ms" ? 1 : 1000) : undefined;
+}
+
+/** The error for a stream that ended in order, but consisted mostly of frames that this wire does not know. */
+export function otherWire(url: URL, wire: string): ModelError {
+  return {
+    message: `${url.host} answered with a stream that says nothing in '${wire}': does it speak another wire?`,
+    type: "bad_request",
+  };
+}
+
+/** The error for an address at which something else than a model answers. */
+export function notAnApi(url: URL, status: number, begins: string): ModelError {
+  const what = begins.startsWith("<") ? "a web page" : `'${begins}'`;
+  return {
+    message: `${url.host} answered with ${what} (HTTP ${status}), not as a model: is the base URL right?`,
+    type: "bad_request",
+    status,
+  };
+}
+
+/** Whatever the server gave as its reason may contain the key. */
+export function withoutKey({ message, code, type, raw, ...rest }: ModelError, redact: Redact): ModelError {
+  const words = Object.entries(defined({ code, type, raw })).map(([name, text]) => [name, redact(text)]);
+  return { ...rest, message: redact(message), ...Object.fromEntries(words) };
+}
+
+/** The end of an answer that never began. */
+export function failed(error: ModelError): ModelEvent {
+  return { type: "answer.ended", answer: { outcome: "error", finish: "error", error } };
 }

@@ -1,37 +1,30 @@
 /**
- * Models over HTTP: an address, a codec, and retries. `model/` knows wires and providers; it knows
- * nothing about tools, gates or sessions.
+ * Models over HTTP: an address, a codec, and retries. A question is one machine: it is sent, its answer is
+ * read as it comes, and it is sent again if it failed before anything of the answer was shown. `model/`
+ * knows wires and providers; it knows nothing about tools, gates or sessions.
  */
-import { checkOptions, optionsShape } from "../base/shape.ts";
-import { defined, isObject, parseJson } from "../base/json.ts";
+import { setTimeout as wait } from "node:timers/promises";
+import { checkOptions } from "../base/shape.ts";
+import { defined, isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { createRedactor, secretsInHeaders, type Redact } from "../base/redact.ts";
 import { describeMs } from "../base/text.ts";
 import type { AskOptions, Item, Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
-import type { AnswerLimits, Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
+import { answerToEvents } from "../wire/answer.ts";
+import type { Codec, DecodeOptions, EncodedRequest } from "../wire/codec.ts";
+import { createStreamReader, decodeRecording } from "../wire/stream.ts";
 import { createBodyWriter } from "./body.ts";
-import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
-import { createReader, notAnApi } from "./reader.ts";
-import { createTransport, type HttpAnswer, type TimeLimits, type Transport } from "./transport.ts";
-
-/** Options of `createHttpModel`. */
-export interface HttpModelOptions {
-  readonly codec: Codec;
-  readonly baseUrl: string;
-  readonly model: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Named in the message when the key is refused. */
-  readonly keyName?: string;
-  readonly encode?: EncodeOptions;
-  /** Read `<think>…</think>` at the front of the text as reasoning. */
-  readonly thinkTags?: boolean;
-  readonly limits?: Partial<TimeLimits>;
-  /** What the server may send in one answer. */
-  readonly answerLimits?: Partial<AnswerLimits>;
-  /** How often a request that failed before anything was shown is sent again. */
-  readonly retries?: number;
-  readonly transport?: Transport;
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
+import {
+  classify,
+  failed,
+  isRetryable,
+  notAnApi,
+  otherWire,
+  readHttpFailure,
+  readTransportFailure,
+  withoutKey,
+} from "./failure.ts";
+import { httpModelShape, type HttpModelOptions } from "./http-options.ts";
+import { createTransport, readText, type HttpAnswer } from "./transport.ts";
 
 /** A model over HTTP; `close` ends its connections. */
 export interface HttpModel extends Model {
@@ -41,35 +34,18 @@ export interface HttpModel extends Model {
 /** If a server asks for a longer wait than this, the user is told instead of waiting. */
 const maxWaitMs = 60_000;
 
-const httpModelShape = optionsShape<HttpModelOptions>(
-  {
-    codec: { methods: ["encodeRequest", "createDecoder"], words: "a codec of callgate/wire" },
-    baseUrl: "string",
-    model: "string",
-    headers: { each: "string" },
-    keyName: "string",
-    encode: "table",
-    thinkTags: "boolean",
-    limits: {
-      fields: { connectMs: { above: 0 }, firstByteMs: { above: 0 }, silenceMs: { above: 0 }, totalMs: { above: 0 } },
-      noun: "limit",
-    },
-    answerLimits: "table",
-    retries: { above: -1 },
-    transport: "any",
-    sleep: "function",
-  },
-  "codec",
-  "baseUrl",
-  "model",
-);
+/** How much of a refusal is read. */
+const longestRefusal = 64 << 10;
+
+/** The size limit of a compacted history, which may still be long. */
+const longestCompaction = 16 << 20;
 
 /** A model at an address, in the wire of the codec given. `createProviderModel` knows the providers' addresses. */
 export function createHttpModel(options: HttpModelOptions): HttpModel {
   checkOptions("createHttpModel", options, httpModelShape);
   const transport = options.transport ?? createTransport(options.limits, options.answerLimits?.bodyBytes);
   const retries = options.retries ?? 3;
-  const sleep = options.sleep ?? wait;
+  const sleep = options.sleep ?? ((ms, signal) => wait(ms, undefined, { signal }).catch(() => undefined));
   const headers = { "content-type": "application/json", accept: "text/event-stream", ...options.headers };
   const writeBody = createBodyWriter();
   const base = toBase(options);
@@ -89,12 +65,12 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       const answer = await transport.post(url, writeBody(encoded.body), all, signal);
       if ((answer.headers["content-type"] ?? "").includes("html")) return notAnApi(url, answer.status, "<");
       if (answer.status >= 200 && answer.status < 300) return answer;
-      return readHttpFailure(
-        answer.status,
-        answer.headers,
-        await readText(answer),
-        failureContext({ ...options, model }, url, encoded),
-      );
+      return readHttpFailure(answer.status, answer.headers, await readText(answer, longestRefusal), {
+        model,
+        host: url.host,
+        keyName: options.keyName ?? "the API key",
+        toolNames: [...encoded.names.keys()],
+      });
     } catch (error) {
       return readTransportFailure(error);
     }
@@ -115,28 +91,26 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     for (let attempt = 0; ; attempt++) {
       const answer = await send(encoded, asked, signal);
       const isRefused = !("body" in answer);
-      const reader = createReader(options.codec, how, ownUrl, isRefused ? {} : answer.headers);
+      const headers = isRefused ? {} : answer.headers;
+      const reader = createReader(options.codec, how, { url: ownUrl, headers, redact });
       try {
         for await (const chunk of isRefused ? [] : answer.body) {
-          for (const event of reader.push(chunk)) yield withoutKey(event, redact);
+          for (const event of reader.push(chunk)) yield event;
           // Some servers keep the connection open after the answer is complete.
           if (reader.isOver()) break;
         }
-        if (!isRefused) for (const event of reader.end()) yield withoutKey(event, redact);
+        if (!isRefused) for (const event of reader.end()) yield event;
       } catch (error) {
-        for (const event of reader.fail(error)) yield withoutKey(event, redact);
+        for (const event of reader.fail(error)) yield event;
       }
-      const told = isRefused ? answer : reader.failure();
-      if (told === undefined) return;
-      // A server may repeat the key in its message.
-      const failure = cleaned(told, redact);
+      const failure = isRefused ? withoutKey(answer, redact) : reader.failure();
+      if (failure === undefined) return;
       const waitMs = failure.retryAfterMs ?? 250 * 2 ** attempt;
       if (attempt >= retries || !isRetryable(failure)) return yield failed(failure);
-      if (waitMs > maxWaitMs)
-        return yield failed({
-          ...failure,
-          message: `${failure.message} It says to come back in ${describeMs(waitMs)}.`,
-        });
+      if (waitMs > maxWaitMs) {
+        const message = `${failure.message} It says to come back in ${describeMs(waitMs)}.`;
+        return yield failed({ ...failure, message });
+      }
       yield { type: "note", note: { type: "request.retried", attempt: attempt + 1, waitMs, reason: failure.message } };
       await sleep(waitMs, signal);
     }
@@ -166,62 +140,119 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   };
 }
 
-/** The values of headers that carry a key. */
-/** An answer may end with the server's own words, which may repeat the key. */
-function withoutKey(event: ModelEvent, redact: Redact): ModelEvent {
-  if (event.type !== "answer.ended" || event.answer.error === undefined) return event;
-  return { ...event, answer: { ...event.answer, error: cleaned(event.answer.error, redact) } };
-}
-
-/** Whatever the server gave as its reason may contain the key. */
-function cleaned({ message, code, type, raw, ...rest }: ModelError, redact: Redact): ModelError {
-  const words = Object.entries(defined({ code, type, raw })).map(([name, text]) => [name, redact(text)]);
-  return { ...rest, message: redact(message), ...Object.fromEntries(words) };
-}
-
-function failed(error: ModelError): ModelEvent {
-  return { type: "answer.ended", answer: { outcome: "error", finish: "error", error } };
-}
-
-function failureContext(options: HttpModelOptions, url: URL, encoded: EncodedRequest): FailureContext {
-  return {
-    model: options.model,
-    host: url.host,
-    keyName: options.keyName ?? "the API key",
-    toolNames: [...encoded.names.keys()],
-  };
-}
-
-/** How much of a refusal is read. */
-const longestRefusal = 64 << 10;
-
-/** The size limit of a compacted history, which may still be long. */
-const longestCompaction = 16 << 20;
-
-async function readText(answer: HttpAnswer, longest = longestRefusal): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of answer.body) {
-    chunks.push(chunk);
-    if ((length += chunk.length) > longest) break;
-  }
-  return Buffer.concat(chunks).toString("utf8").slice(0, longest);
-}
-
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    function done() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-    signal.addEventListener("abort", done, { once: true });
-  });
-}
-
 /** Clients of the Messages API name only the host, and take `/v1` for granted. */
 function toBase({ baseUrl, codec }: HttpModelOptions): string {
   const base = baseUrl.replace(/\/$/, "");
   return codec.name === "messages" && /^https?:\/\/[^/?#]+$/.test(base) ? `${base}/v1` : base;
+}
+
+/**
+ * Turns a body's bytes into events. These are plain functions, because each generator between a server
+ * and its reader would cost something per event.
+ */
+export interface Reader {
+  push(chunk: Uint8Array): readonly ModelEvent[];
+  end(): readonly ModelEvent[];
+  /** The answer has ended; whatever follows is not part of it. */
+  isOver(): boolean;
+  /** The connection broke. */
+  fail(error: unknown): readonly ModelEvent[];
+  /** Why the answer ended before anything of it was shown, if asking again may help. Its end was then held back. */
+  failure(): ModelError | undefined;
+}
+
+interface ReadFrom {
+  readonly url: URL;
+  readonly headers: HttpAnswer["headers"];
+  /** A server may repeat the key in its words. */
+  readonly redact: Redact;
+}
+
+export function createReader(codec: Codec, options: DecodeOptions, { url, headers, redact }: ReadFrom): Reader {
+  const stream = createStreamReader(codec, options);
+  /** What came before the first event; it may not be a stream at all. */
+  let unread: Uint8Array[] | undefined = [];
+  let isShown = false;
+  /** How many of these this wire does not know. */
+  let strangeCount = 0;
+  let isOver = false;
+  let failure: ModelError | undefined;
+  let told = tellingHeaders(headers);
+
+  /** How the answer ended, in our own terms. Undefined if it is to be tried again. */
+  function judge(event: Extract<ModelEvent, { type: "answer.ended" }>): ModelEvent | undefined {
+    if (event.answer.error === undefined) return event;
+    const error = withoutKey(classify(event.answer.error), redact);
+    if (isShown || !isRetryable(error)) return { ...event, answer: { ...event.answer, error } };
+    failure = error;
+    return undefined;
+  }
+
+  function sift(events: readonly ModelEvent[]): readonly ModelEvent[] {
+    const [first] = events;
+    const last = events.at(-1);
+    if (first?.type === "answer.started" && told !== undefined) {
+      const started = { ...first, extra: { wire: "http", fields: told } };
+      told = undefined;
+      return sift([started, ...events.slice(1)]);
+    }
+    isShown ||= events.some((event) => event.type.startsWith("item."));
+    strangeCount += events.filter((event) => event.type === "other").length;
+    if (last?.type !== "answer.ended") return events;
+    isOver = true;
+    return [...events.slice(0, -1), ...[judge(last) ?? []].flat()];
+  }
+
+  return {
+    push(chunk) {
+      const events = stream.push(chunk);
+      if (stream.frames() > 0) unread = undefined;
+      else unread?.push(chunk);
+      return sift(events);
+    },
+    isOver: () => isOver,
+    end() {
+      if (isOver) return [];
+      const whole = unread === undefined ? "" : Buffer.concat(unread).toString("utf8");
+      if (whole.trim() !== "" && !isEventStream(whole)) return sift(decodeWhole(whole, url, codec, options));
+      const rest = sift(stream.end());
+      const isCut = rest.some((event) => event.type === "answer.ended" && event.answer.outcome === "truncated");
+      const isStrange = !isShown && strangeCount > 0 && strangeCount >= stream.frames() / 2;
+      return isStrange && isCut ? [failed(otherWire(url, codec.name))] : rest;
+    },
+    fail(thrown) {
+      const error = readTransportFailure(thrown);
+      // The decoder closes what is still open as incomplete; the reason is added here.
+      return sift(
+        stream
+          .cut()
+          .map((event) => (event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error } } : event)),
+      );
+    },
+    failure: () => failure,
+  };
+}
+
+/** Headers that identify the request and say how much more may be asked. Undefined if there are none. */
+function tellingHeaders(headers: HttpAnswer["headers"]): JsonObject | undefined {
+  const found = Object.entries(headers).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && /request-id|ratelimit|^retry-after|^openai-/.test(entry[0]),
+  );
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+/** Comments alone are a stream as well, because servers use them to keep a connection open. */
+function isEventStream(text: string): boolean {
+  return /^(?:data|event|id|retry)?:/m.test(text);
+}
+
+/** A server may answer in one piece although it was asked for a stream, or with something else altogether. */
+function decodeWhole(text: string, url: URL, codec: Codec, options: DecodeOptions): readonly ModelEvent[] {
+  if (parseJson(text).ok) return answerToEvents(decodeRecording(codec, [text], options));
+  const begins = text.trim().slice(0, 60);
+  const error: ModelError = /^[{[]/.test(begins)
+    ? { message: `The answer is not the JSON it seems to be: it begins with '${begins}'.`, type: "overloaded" }
+    : notAnApi(url, 200, begins);
+  return [failed(error)];
 }

@@ -1,15 +1,14 @@
 /** Entry of `callgate/model`: models over HTTP, by provider or by address, and models that only write text. */
 export { createHttpModel } from "./http.ts";
-export type { HttpModel, HttpModelOptions } from "./http.ts";
+export type { HttpModel } from "./http.ts";
+export type { HttpModelOptions } from "./http-options.ts";
 export { createProviderModel } from "./provider-model.ts";
 export type { ProviderModelOptions } from "./provider-model.ts";
 export { providers } from "./providers.ts";
 export type { Provider } from "./providers.ts";
 export { createCompletionsCodec, type CompletionOptions } from "./completions.ts";
-export { createDualModel, createTextModel, type TextModelOptions } from "./text.ts";
-export { createTransport, defaultLimits } from "./transport.ts";
+export { createTextModel, type TextModelOptions } from "./text.ts";
 export type { TimeLimits, Transport } from "./transport.ts";
-export { isRetryable } from "./failure.ts";
 /** What a model is asked and answers: everything that is needed to write a model, or an adapter for one. */
 export type {
   Answer,

@@ -46,7 +46,7 @@ async function readBounded(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    text += decoder.decode(chunk, { stream: true });
     if (text.length > maxBytes) throw new Error("its list of models has no end");
   }
   return text;

@@ -1,7 +1,8 @@
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined } from "../base/json.ts";
 import type { Codec, EncodeOptions, Quirks, WireName } from "../wire/codec.ts";
-import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.ts";
+import { createHttpModel, type HttpModel } from "./http.ts";
+import type { HttpModelOptions } from "./http-options.ts";
 import { providerForWire, providers, type Provider } from "./providers.ts";
 
 /** A model at a provider from our table, or at your own address that speaks one of the wires. */
@@ -26,6 +27,7 @@ export interface ProviderModelOptions extends Pick<
   readonly quirks?: Quirks;
   /** Used instead of the wire's own codec, for example the one that renders prompts for completion endpoints. */
   readonly codec?: Codec;
+  /** The environment that holds the provider's key. Left out: the process's own. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -33,7 +35,7 @@ export interface ProviderModelOptions extends Pick<
 export interface ProviderAddress {
   readonly wire: WireName;
   readonly baseUrl: string;
-  /** The provider's own, and the key. */
+  /** The provider's own headers, and the one with the key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly encode: EncodeOptions;
   readonly thinkTags: boolean;

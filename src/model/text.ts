@@ -1,13 +1,7 @@
 import { defined } from "../base/json.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
-import {
-  findDialect,
-  teach,
-  toTextRequest,
-  wrapTextCalls,
-  type Dialect,
-  type TextDecoderOptions,
-} from "../dialect/index.ts";
+import { toDialect } from "../dialect/dialects.ts";
+import { teach, toTextRequest, wrapTextCalls, type Dialect, type TextDecoderOptions } from "../dialect/index.ts";
 import { spellId } from "../dialect/write/call.ts";
 import type { Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { spellNames } from "../spec/name.ts";
@@ -67,7 +61,7 @@ export function createTextModel(inner: Model, dialect: string | Dialect, options
 
 /** The request as it is; only tools that the template would leave out are described in words. */
 function toNativeRequest(asked: ModelRequest, dialect: string | Dialect, options: TextModelOptions): ModelRequest {
-  const request = withOwnIds(asked, typeof dialect === "string" ? findDialect(dialect) : dialect);
+  const request = withOwnIds(asked, toDialect(dialect));
   if (options.teach !== true || request.tools.length === 0) return request;
   const told = [request.instructions, teach(dialect, request.tools)].filter(
     (part) => part !== undefined && part !== "",

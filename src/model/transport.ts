@@ -1,6 +1,7 @@
 /** One HTTP exchange with a model: sending, waiting and reading piece by piece, each with its own time limit. */
-import type { Agent, ClientRequest, IncomingMessage } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import type { Readable } from "node:stream";
+import { errorCode } from "../base/error.ts";
 import { defaultAnswerLimits } from "../wire/limits.ts";
 
 /** Separate limits, because a slow model, a dead host and a stuck stream are different problems. */
@@ -70,6 +71,13 @@ export function createTransport(
     if (!agent) agents.set(protocol, (agent = new module.Agent({ keepAlive: true, timeout: 60_000 })));
     return { request: module.request, agent };
   };
+  /** An address is taken apart once, because a session asks the same one again and again. */
+  const targets = new WeakMap<URL, RequestOptions>();
+  const toTarget = (url: URL): RequestOptions => {
+    let target = targets.get(url);
+    if (!target) targets.set(url, (target = process.getBuiltinModule("node:url").urlToHttpOptions(url)));
+    return target;
+  };
 
   return {
     post(url, body, headers, signal) {
@@ -77,10 +85,11 @@ export function createTransport(
       const length = body.reduce((sum, piece) => sum + piece.length, 0);
       const send = (isSecond: boolean): Promise<HttpAnswer> =>
         new Promise((resolve, reject) => {
-          const outgoing = request(url, {
+          const outgoing = request({
+            ...toTarget(url),
             method: "POST",
             agent: isSecond ? false : agent,
-            headers: { ...headers, "content-length": String(length) },
+            headers: { ...headers, "content-length": length },
           });
           const clock = watch(outgoing, limits, signal, reject);
           let isAnswered = false;
@@ -103,8 +112,10 @@ export function createTransport(
               body: readBody(incoming, clock, url, signal, bodyBytes),
             });
           });
-          for (const piece of body) outgoing.write(piece);
-          outgoing.end();
+          if (length > mostCopied) {
+            for (const piece of body) outgoing.write(piece);
+            outgoing.end();
+          } else outgoing.end(body.length === 1 ? body[0] : Buffer.concat(body, length));
         });
       return send(false);
     },
@@ -113,6 +124,9 @@ export function createTransport(
     },
   };
 }
+
+/** A body up to this size is copied into one piece: each piece costs more than the copy. */
+const mostCopied = 256 * 1024;
 
 /** In milliseconds, never backwards. Not `performance`, whose first use loads four modules before the first request. */
 const now = () => process.uptime() * 1000;
@@ -267,9 +281,20 @@ function asTransportError(error: unknown, url: URL, signal: AbortSignal, expired
   if (signal.aborted) return new TransportError("aborted", "the request was interrupted", error);
   if (expired !== undefined) return new TransportError("timeout", `${url.host}: ${expired}`, error);
   if (error instanceof TransportError) return error;
-  const code = (error as NodeJS.ErrnoException).code ?? "";
+  const code = errorCode(error) ?? "";
   const connect = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(code);
   return connect
     ? new TransportError("connect", `cannot reach ${url.host} (${code})`, error)
     : new TransportError("broken", `the connection to ${url.host} broke (${code || String(error)})`, error);
+}
+
+/** A whole body as text, cut off at this many bytes. */
+export async function readText(answer: HttpAnswer, longest: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of answer.body) {
+    chunks.push(chunk);
+    if ((length += chunk.length) > longest) break;
+  }
+  return Buffer.concat(chunks).toString("utf8").slice(0, longest);
 }

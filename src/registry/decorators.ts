@@ -11,6 +11,7 @@ export type ToolMethod = (input: never, ctx: ToolContext) => ToolOutput | Promis
 
 /** A tool without its handler, which is the method. The name is the method's name unless one is given. */
 export interface OpenapiOptions extends Partial<Omit<AnyTool, "run" | "input" | "xml" | "description">> {
+  /** What the model is told about the tool. */
   readonly description: string;
   /** Any schema that `defineTool` takes. */
   readonly input?: InputSchema;
@@ -26,6 +27,7 @@ export interface XmlOptions {
   readonly tag?: string;
   /** Another name for `tag`. */
   readonly name?: string;
+  /** The same as `name`. */
   readonly tag_name?: string;
   /** Parameters that are attributes of the tag. */
   readonly attributes?: readonly string[];
@@ -37,6 +39,7 @@ export interface XmlOptions {
   readonly parameters?: readonly XmlParameter[];
   /** The same as `parameters`, in another spelling. */
   readonly mappings?: readonly XmlMappingRow[];
+  /** A call as the model should write it. */
   readonly example?: string;
 }
 

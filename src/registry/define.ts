@@ -31,7 +31,7 @@ export interface ToolObject {
   readonly metadata?: JsonObject;
 }
 
-/** Makes a tool from the object form. Every other field of a tool may be given as well. */
+/** Makes a tool from an object with `inputSchema` and `handler`. Every other field of a tool may be given as well. */
 export function fromObject(
   object: ToolObject & Partial<Omit<AnyTool, "name" | "description" | "input" | "run" | "metadata">>,
 ): AnyTool {
@@ -158,9 +158,15 @@ function schemaFault(input: unknown, origin: AnyTool["origin"]): string | undefi
   if (!isObject(json)) return "must be a Standard Schema, a JSON Schema object or freeform()";
   // Users cannot mend a server's schema, so what is wrong in it is ignored when arguments are checked.
   if (origin !== undefined) return undefined;
+  if (sound.has(json)) return undefined;
   const [fault] = findFaults(json as JsonObject);
-  return fault && `${fault.what} (at ${fault.at.join("/")})`;
+  if (fault !== undefined) return `${fault.what} (at ${fault.at.join("/")})`;
+  sound.add(json);
+  return undefined;
 }
+
+/** Schemas without a fault: a tool is looked at when it is defined, and again by every engine that gets it. */
+const sound = new WeakSet<object>();
 
 /** Recognises old versions of schema libraries: their objects have methods, and JSON has none. */
 function looksLikeLibrary(value: unknown): boolean {

@@ -20,12 +20,13 @@ export interface LoadOptions {
   readonly prefix?: string;
   /** The group of a file in nested folders: the whole path (`math_deep`), or only the innermost folder (`deep`). */
   readonly group?: "path" | "innermost";
+  /** Told about files that are refused. */
   readonly log?: Logger;
 }
 
 /** The tools found in a folder, and the files that were refused. */
 export interface LoadedTools {
-  /** In name order. */
+  /** The tools in the order of their names. */
   readonly tools: readonly AnyTool[];
   /** Names by group. Files at the top belong to the group "". */
   readonly groups: ReadonlyMap<string, readonly string[]>;

@@ -103,6 +103,7 @@ export interface Features {
 export interface OfferSettings {
   /** A profile's name. Left out: the model's family decides. */
   readonly profile?: string;
+  /** Switches for groups of built-in tools. */
   readonly features?: Features;
   /** The same switches as one table, by the names of codex's ToolsConfig. */
   readonly config?: ToolsConfig;
@@ -116,6 +117,7 @@ export interface OfferSettings {
 
 /** What a profile is chosen by: the settings and the model. */
 export interface ProfileSettings extends OfferSettings {
+  /** The model's name, which decides the family. */
   readonly model?: string;
 }
 
@@ -153,7 +155,7 @@ export const offerShape: Shape = {
   noun: "option",
 };
 
-/** Throws a TypeError with the nearest name for a profile that does not exist. */
+/** The tools and limits for a model. Throws a TypeError with the nearest name for a profile that does not exist. */
 export function selectProfile(settings: ProfileSettings): Profile {
   const { model, ...offer } = settings;
   checkOptions("selectProfile", offer, offerShape);

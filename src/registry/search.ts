@@ -217,8 +217,8 @@ export function loadedTools(items: readonly Item[], offered: readonly ToolSpec[]
 }
 
 /**
- * The list for a model. If the tools of servers would take more than their share, they are left to the
- * search; if they fit, the search is left out. Once left to the search, the list stays as it is.
+ * The tools that a model is told about. If the tools of servers would take more than their share, they are
+ * left to the search; if they fit, the search is left out. Once left to the search, the list stays as it is.
  */
 export function deferTools(
   list: () => readonly ToolSpec[],

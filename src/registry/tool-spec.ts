@@ -128,7 +128,7 @@ function toFunction(
 function withoutProperties(schema: JsonObject, names: readonly string[]): JsonObject {
   const { properties } = schema;
   if (names.length === 0 || !isObject(properties)) return schema;
-  const kept = Object.entries(properties as JsonObject).filter(([name]) => !names.includes(name));
+  const kept = Object.entries(properties).filter(([name]) => !names.includes(name));
   return { ...schema, properties: Object.fromEntries(kept) };
 }
 

@@ -6,23 +6,30 @@ import type { Shape } from "../base/shape.ts";
 
 /** Which tools a session has, in codex's words. */
 export interface ToolsConfig {
+  /** Offers `update_plan`. */
   readonly include_plan_tool?: boolean;
+  /** Offers `apply_patch`. */
   readonly include_apply_patch_tool?: boolean;
+  /** Offers `view_image`. */
   readonly include_view_image_tool?: boolean;
+  /** Offers `web_search`. */
   readonly tools_web_search_request?: boolean;
   /** The same as `tools_web_search_request`. */
   readonly web_search_request?: boolean;
   /** The same as `shell_type: "unified_exec"`. */
   readonly use_experimental_streamable_shell_tool?: boolean;
+  /** Which tool runs commands. */
   readonly shell_type?: ShellType;
   /**
    * `freeform`: text under a grammar, if the wire has grammars. `function`: one string. `files`: whole
    * files as JSON.
    */
   readonly apply_patch_tool_type?: PatchType;
+  /** Further built-in tools, by name. */
   readonly experimental_supported_tools?: readonly string[];
   /** The engine's approval mode and sandbox, under any of their names. */
   readonly approval_policy?: string;
+  /** The sandbox, under any of its names. */
   readonly sandbox_policy?: string;
 }
 

@@ -40,8 +40,30 @@ export interface Survey {
 }
 
 export function findFaults(root: JsonObject, options: FaultOptions = {}): readonly Fault[] {
-  return surveySchema(withPlainReferences(root), options).faults;
+  return isPlain(root) ? [] : surveySchema(withPlainReferences(root), options).faults;
 }
+
+/**
+ * Whether nothing in it can be a fault: no reference, no pattern, no great depth. So are nearly all schemas of tools, and
+ * each is asked about three times before a first request.
+ */
+function isPlain(root: JsonObject): boolean {
+  let left = mostPlaces; // a schema may hold one object in many places, or itself
+  const isPlainBelow = (value: unknown, depth: number): boolean => {
+    if (typeof value !== "object" || value === null) return true;
+    if (depth > deepest || left-- <= 0) return false;
+    for (const key in value) {
+      const inner = (value as Record<string, unknown>)[key]; // Lists have such keys too.
+      if (faulty.has(key) && (key !== "pattern" || !isObject(inner))) return false;
+      if (!isPlainBelow(inner, depth + 1)) return false;
+    }
+    return true;
+  };
+  return isPlainBelow(root, 0);
+}
+
+/** Keywords that can be faults, or change what a reference means. A property may be called `pattern` as well. */
+const faulty: ReadonlySet<string> = new Set(["$ref", "$id", "$dynamicRef", "pattern", "patternProperties"]);
 
 export function surveySchema(root: JsonObject, options: FaultOptions = {}): Survey {
   const { places, tooDeep } = collectPlaces(root);

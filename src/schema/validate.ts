@@ -1,13 +1,14 @@
 /**
  * From JSON Schema (2020-12 and draft-07) to a validator. Typebox does the work. It is loaded when the
- * first value is checked, and a schema is compiled only after it has been used often, because most
- * tools of a session are called a few times or never.
+ * first value has to be checked that is not plainly right (plain.ts), and a schema is compiled only after
+ * it has been used often, because most tools of a session are called a few times or never.
  */
 import type * as typebox from "typebox/schema";
 import type { JsonObject } from "../base/json.ts";
 import { explain, type Issue } from "./explain.ts";
 import { surveySchema, withoutFaults } from "./fault.ts";
 import { createMeter, type Metered } from "./meter.ts";
+import { createPlainCheck, type SurelyAccepts } from "./plain.ts";
 import { withPlainReferences } from "./references.ts";
 
 export type Validation =
@@ -31,6 +32,7 @@ let loaded: Typebox | undefined;
 export function createValidator(schema: JsonObject, options: ValidateOptions = {}): Validate {
   // `true`, `{}` and similar schemas accept everything, so nothing needs to be loaded.
   if (Object.keys(schema).length === 0) return (value) => ({ ok: true, value });
+  let plain: SurelyAccepts | "unknown" | undefined;
   let prepared: Prepared | undefined;
   let uses = 0;
   let accepts: ((value: unknown) => boolean) | undefined;
@@ -54,7 +56,11 @@ export function createValidator(schema: JsonObject, options: ValidateOptions = {
     }
   }
 
-  return (value) => (loaded ? check(loaded, value) : loadValidator().then((typebox) => check(typebox, value)));
+  return (value) => {
+    plain ??= createPlainCheck(schema) ?? "unknown";
+    if (plain !== "unknown" && plain(value)) return { ok: true, value };
+    return loaded ? check(loaded, value) : loadValidator().then((typebox) => check(typebox, value));
+  };
 }
 
 interface Prepared {

@@ -4,21 +4,14 @@ import { CallError, type CallErrorCode, type CallErrorOptions } from "../base/er
 import type { Json } from "../base/json.ts";
 import type { Access, Denial, Grant } from "./access.ts";
 import type { Effects, Settled } from "./effects.ts";
-import type { CallKind } from "./model.ts";
+import type { CallItem } from "./model.ts";
 import type { AnyTool, ToolOutput } from "./tool.ts";
 
 /** A call as a model, a client or a program asked for it. */
-export interface Asked {
-  readonly id: string;
-  readonly name: string;
-  readonly namespace?: string;
-  readonly kind: CallKind;
-  /** The raw arguments: JSON text, or the text itself for custom tools. */
-  readonly arguments: string;
-  /** The wire has no types, so strings may be converted as the schema requires. */
-  readonly untyped?: boolean;
-  /** Read from text in which nothing marked it as a call. It may be a quotation, so its commands wait for a person. */
-  readonly markerless?: boolean;
+export interface Asked extends Pick<
+  CallItem,
+  "id" | "name" | "namespace" | "kind" | "arguments" | "untyped" | "markerless"
+> {
   /** The call whose handler made this one (`ctx.call`). */
   readonly parent?: string;
   readonly askedAt: number;

@@ -11,7 +11,11 @@ export interface Files {
   resolve(path: string, use: "read" | "write"): Promise<string>;
   /** The bytes. Unlike `readText` and `slice`, this is not remembered as something the model has seen. */
   read(path: string): Promise<Uint8Array>;
-  readText(path: string): Promise<TextFile>;
+  /**
+   * `toWrite`: throws also if the file may not be written, before anything is read. The version is then
+   * another one as soon as the file is touched.
+   */
+  readText(path: string, options?: { readonly toWrite?: boolean }): Promise<TextFile>;
   /** Lines `from` to `to` (1-based, inclusive), without reading what comes after them. */
   lines(path: string, from: number, to: number): AsyncIterable<string>;
   /** The same at once. Negative numbers count from the end: -50 to -1 are the last fifty lines. */
@@ -32,6 +36,8 @@ export interface Files {
   copy(from: string, to: string): Promise<void>;
   /** Sorted by name. What may not be read is left out. */
   list(path: string): Promise<readonly FileEntry[]>;
+  /** Only what a folder itself tells of what lies in it, for walks over whole trees: one look instead of one a file. */
+  names(path: string): Promise<readonly FileName[]>;
   stat(path: string): Promise<FileEntry | undefined>;
 }
 
@@ -41,12 +47,13 @@ export interface TextFile {
   readonly version: FileVersion;
   readonly bom: boolean;
   readonly encoding: "utf8" | "utf16le" | "latin1";
+  readonly mode: number;
 }
 
 /** Some lines of a file, without their endings. */
 export interface FileSlice {
   readonly lines: readonly string[];
-  /** The number of the first line, as asked for. */
+  /** The number of the first line, counted from where it was asked for: negative from the end. */
   readonly first: number;
   /** There are lines after these. */
   readonly more: boolean;
@@ -63,20 +70,27 @@ export interface FileVersion {
 
 /** Options of a write. */
 export interface WriteOptions {
+  /** Fail unless the file still has this version. */
   readonly ifUnchanged?: FileVersion;
   /** Fail if something exists there already. */
   readonly exclusive?: boolean;
+  /** The mode of a new file. */
   readonly mode?: number;
+  /** Create missing folders on the way. */
   readonly parents?: boolean;
   /** Overwrite the file even if it changed since this session last read it. */
   readonly evenIfChanged?: boolean;
 }
 
-/** One entry of a folder. */
-export interface FileEntry {
+/** What an entry of a folder is called and is. */
+export interface FileName {
   readonly name: string;
   readonly path: string;
   readonly type: "file" | "directory" | "link" | "other";
+}
+
+/** One entry of a folder. */
+export interface FileEntry extends FileName {
   readonly sizeBytes: number;
   readonly modifiedMs: number;
   readonly mode: number;
@@ -89,13 +103,13 @@ export interface FileEntry {
  */
 export interface Launch {
   readonly argv: readonly string[];
-  /** Absolute. */
+  /** The absolute path of the folder that it starts in. */
   readonly cwd: string;
   /** The whole environment of the command; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
   /** Written to the command's input, which is then closed. Left out: empty, or the terminal. */
   readonly stdin?: string | Uint8Array;
-  /** Put on a terminal of this size. */
+  /** Given if it runs on a terminal of this size. */
   readonly tty?: TerminalSize;
   readonly limits?: Limits;
   readonly grant: Grant;
@@ -201,7 +215,7 @@ export interface CapturedOutput {
   readonly tail: string;
   readonly droppedBytes: number;
   readonly totalBytes: number;
-  /** Line feeds. */
+  /** How many line feeds it has. */
   readonly lineBreaks: number;
   readonly binary: boolean;
   /** The bytes themselves, if nothing was dropped and the output is not UTF-8 text. */

@@ -9,7 +9,7 @@ export interface Effect {
   readonly type: EffectType;
   /** What it was before, if a file replaced a folder or the reverse. */
   readonly typeBefore?: EffectType;
-  /** In bytes, of files. */
+  /** The size of a file, in bytes. */
   readonly size?: number;
   readonly sizeBefore?: number;
   /** Octal, as `chmod` takes it. */

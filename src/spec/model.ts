@@ -62,9 +62,9 @@ export interface CallItem {
   readonly arguments: string;
   /** False: the stream did not end properly, or the arguments are incomplete. Such a call never runs. */
   readonly complete: boolean;
-  /** True if the wire has no types (text, XML): `arguments` may hold strings where the schema says otherwise. */
+  /** The wire has no types (text, XML), so strings in `arguments` may be converted as the schema requires. */
   readonly untyped?: boolean;
-  /** True if nothing in the text marked this as a call; it only reads like one. */
+  /** Nothing in the text marked it as a call. It may be a quotation, so its commands wait for a person. */
   readonly markerless?: boolean;
   readonly itemId?: string;
   /** Opaque, and sent back (programmatic callers, Gemini's thought signature). */

@@ -50,7 +50,7 @@ export interface PageAnswer {
 
 /** What the person filled in. */
 export interface FormAnswer extends PageAnswer {
-  /** Fits the fields; empty unless accepted. */
+  /** The values, which fit the fields. Empty unless the answer is yes. */
   readonly content: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 }
 
@@ -76,10 +76,10 @@ export type AnswerTo<Q extends Question> = Q extends FormQuestion
       : FoldersAnswer;
 
 /** An answer to any kind of question. */
-export type Answer = FormAnswer | PageAnswer | ModelAnswer | FoldersAnswer;
+export type AnyAnswer = FormAnswer | PageAnswer | ModelAnswer | FoldersAnswer;
 
 /** Answers by the names of their questions. */
-export type Answers = Readonly<Record<string, Answer>>;
+export type Answers = Readonly<Record<string, AnyAnswer>>;
 
 /** `await ctx.ask({ who: { kind: "form", … } })`: all questions at once, with answers under the same names. */
 export interface Ask {

@@ -84,7 +84,7 @@ export interface Rewritten {
 
 export interface Runtime {
   /** `idempotencyKey` identifies exactly this call, in whatever process it runs. */
-  run(permitted: Permitted, signal: AbortSignal, nest: Nest, idempotencyKey: string): Promise<Ran>;
+  run(permitted: Permitted, signal: AbortSignal, makeCall: MakeCall, idempotencyKey: string): Promise<Ran>;
   /** Runs the handler of a tool that can be rehearsed, on files that remember changes instead of writing them. */
   rehearse(checked: Checked, ...how: [...Parameters<Rehearse>, AbortSignal]): ReturnType<Rehearse>;
   /** Keeps or drops what a held run did. */
@@ -92,7 +92,7 @@ export interface Runtime {
 }
 
 /** A call that a handler makes. It runs until its own end, or until the handler is stopped. */
-export type Nest = (name: string, input: Json, signal: AbortSignal) => Promise<CallOutcome>;
+export type MakeCall = (name: string, input: Json, signal: AbortSignal) => Promise<CallOutcome>;
 
 /** What the machine can confine commands with. It is decided once, by probes. */
 export interface Confinement {
@@ -239,6 +239,8 @@ export type Emit = (event: CallEvent) => void;
 
 /** The two modes of a policy. */
 export interface PolicySettings {
+  /** What happens to calls that no rule decides. */
   readonly approval: ApprovalMode;
+  /** What commands may write. */
   readonly sandbox: SandboxPolicy;
 }

@@ -165,7 +165,7 @@ function namedBody(open: string, separator: string, close: string): NamedBody {
   return {
     kind: "named",
     ...(opener.trim() === "" ? {} : { before: [opener.trimStart()] }),
-    separator: [kimi ? rest!.replace(/^:\d+/, "") : rest!],
+    separator: [kimi ? rest.replace(/^:\d+/, "") : rest],
     ...(fence === undefined ? {} : { after: [fence] }),
     ...(ending.trim() === "" ? {} : { close: [ending.trim()] }),
     ...(idMarker === undefined ? {} : { id: [idMarker] }),

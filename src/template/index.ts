@@ -1,13 +1,7 @@
 /** Entry of `callgate/template`: chat templates rendered, and asked how their model speaks. Pure: runs in a browser. */
 export { historyForm, type HistoryForm } from "./history.ts";
-export { inferFromTemplate, unknownProfile, type InferOptions, type TemplateProfile } from "./infer.ts";
-export {
-  defaultLimits as templateLimits,
-  TemplateError,
-  TemplateRefused,
-  type TemplateErrorCode,
-  type TemplateLimits,
-} from "./limits.ts";
+export { inferFromTemplate, type InferOptions, type TemplateProfile } from "./infer.ts";
+export { TemplateError, type TemplateErrorCode, type TemplateLimits } from "./limits.ts";
 export { parseTemplate, type ParsedTemplate } from "./parse.ts";
 export type { SpecialTokens } from "./probe.ts";
 export { renderTemplate, type TemplateContext } from "./render.ts";

@@ -3,14 +3,8 @@
  * model's turn is cut out by comparison, and every dialect tries to read it. If none can, one is derived
  * from the differences.
  */
-import {
-  dialects,
-  encodeCalls,
-  encodeResult,
-  inferFromMarkers,
-  lookUpDialect,
-  type Dialect,
-} from "../dialect/index.ts";
+import { dialects, encodeCalls, encodeResults, findDialect, type Dialect } from "../dialect/index.ts";
+import { inferFromMarkers } from "../dialect/infer.ts";
 import { deriveDialect } from "./derive.ts";
 import { factsOf, type TemplateFacts } from "./facts.ts";
 import type { TemplateLimits } from "./limits.ts";
@@ -36,7 +30,9 @@ export interface TemplateProfile extends TemplateFacts {
 
 /** Options of `inferFromTemplate`. */
 export interface InferOptions {
+  /** The tokenizer's special tokens, which templates name. */
   readonly tokens?: SpecialTokens;
+  /** What rendering may use up. */
   readonly limits?: TemplateLimits;
   /** The dialects to choose from. By default all dialects that models speak. */
   readonly among?: readonly Dialect[];
@@ -182,12 +178,14 @@ function scoreOf(
   const turns = new Map(sets.map(({ set, turn }) => [set.name, turn.cut] as const));
   const written = -(writes(dialect, one, turns.get("one")) + writes(dialect, two, turns.get("two")));
   const result = renderings.get("res");
-  const text = encodeResult(dialect, {
-    name: one[0]!.name,
-    id: idOf(one[0]!, 0, renderings.manner),
-    text: words.result,
-    ok: true,
-  });
+  const text = encodeResults(dialect, [
+    {
+      name: one[0]!.name,
+      id: idOf(one[0]!, 0, renderings.manner),
+      text: words.result,
+      ok: true,
+    },
+  ]);
   return [
     leftover,
     family === undefined ? 1 : family.test(source) ? 0 : 2,
@@ -249,7 +247,7 @@ function openerOf(dialect: Dialect): string {
 /** A dialect with special tokens whose opener is mentioned before the question. */
 function toldIn(preamble: string, among: readonly Dialect[]): Dialect | undefined {
   return inferFromMarkers(preamble)
-    .map(({ dialect }) => lookUpDialect(dialect))
+    .map(({ dialect }) => findDialect(dialect))
     .find((dialect) => dialect !== undefined && dialect.trust === "special-token" && among.includes(dialect));
 }
 

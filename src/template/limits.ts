@@ -3,15 +3,15 @@
  * string and every list is counted while it is made, and passing a limit is an error with a code.
  */
 export interface TemplateLimits {
-  /** Nodes evaluated. */
+  /** How many nodes are evaluated. */
   readonly steps?: number;
-  /** Milliseconds. */
+  /** How long it may take, in milliseconds. */
   readonly time?: number;
   /** Nesting of expressions, blocks and macro calls. */
   readonly depth?: number;
-  /** Characters of one value. */
+  /** How many characters one value may have. */
   readonly characters?: number;
-  /** Entries of one list or object. */
+  /** How many entries one list or object may have. */
   readonly entries?: number;
   /** The template's own length in characters. */
   readonly source?: number;
@@ -33,25 +33,18 @@ const togetherEntries = 10;
 
 /**
  * `syntax`: this is not a template. `runtime`: an operation does not fit its values. `limit`: the template
- * asks for too much. `refused`: the template itself raised an exception.
+ * asks for too much. `refused`: the template called `raise_exception`, and the
+ * message is its own.
  */
 export type TemplateErrorCode = "syntax" | "runtime" | "limit" | "refused";
 
 /** A template that cannot be read or rendered. */
 export class TemplateError extends Error {
-  override readonly name: string = "TemplateError";
+  override readonly name = "TemplateError";
   readonly code: TemplateErrorCode;
   constructor(code: TemplateErrorCode, message: string) {
     super(message);
     this.code = code;
-  }
-}
-
-/** The template called `raise_exception`. The message is the template's own. */
-export class TemplateRefused extends TemplateError {
-  override readonly name = "TemplateRefused";
-  constructor(words: string) {
-    super("refused", words);
   }
 }
 

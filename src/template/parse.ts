@@ -117,8 +117,7 @@ export function parseTemplate(source: string, limits: TemplateLimits = {}): Pars
     const tokens = withTests(
       withExponents(tokenize(source.replaceAll("\r\n", "\n"), { lstrip_blocks: true, trim_blocks: true })),
     );
-    // The parser does not export the types of its nodes. This is their shape.
-    return { program: parse(tokens) as unknown as Node };
+    return { program: parse(tokens) };
   } catch (error) {
     if (error instanceof RangeError) throw new TemplateError("limit", "the template nests too deeply to be read");
     throw new TemplateError(

@@ -164,7 +164,7 @@ export interface Conversation {
   readonly thinking?: boolean;
 }
 
-/** Every conversation by name. */
+/** Every probe conversation, by its name. */
 export function conversations(manner: Manner) {
   const called = (calls: readonly ProbeCall[], more: Message = {}) => callMessage(calls, manner, more);
   return {

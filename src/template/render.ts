@@ -4,7 +4,7 @@
  * pure and knows the dialects, but no transport.
  */
 import { block, createScope } from "./evaluate.ts";
-import { createMeter, TemplateError, TemplateRefused, type Meter, type TemplateLimits } from "./limits.ts";
+import { createMeter, TemplateError, type Meter, type TemplateLimits } from "./limits.ts";
 import { parseTemplate, type ParsedTemplate } from "./parse.ts";
 import {
   Callable,
@@ -56,7 +56,7 @@ export function renderMetered({ program }: ParsedTemplate, context: TemplateCont
 function globals(meter: Meter, now: Date): Iterable<readonly [string, Value]> {
   const functions: Readonly<Record<string, Callable>> = {
     raise_exception: new Callable(({ list }) => {
-      throw new TemplateRefused(print(list[0], meter));
+      throw new TemplateError("refused", print(list[0], meter));
     }),
     range: new Callable(({ list }) => range(list, meter)),
     namespace: new Callable(({ list, named }) => {

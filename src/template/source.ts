@@ -11,7 +11,7 @@ export interface TemplateSource {
   readonly kind: "tokenizer" | "gguf" | "props" | "jinja";
 }
 
-/** Undefined if the data contains no template. A Go template of Ollama is refused with an error that says so. */
+/** The chat template in a file of any kind that holds one, or undefined if it holds none. A Go template of Ollama is refused with an error that says so. */
 export function readTemplateSource(data: string | Uint8Array): TemplateSource | undefined {
   if (typeof data !== "string") {
     if (isGguf(data)) return fromGguf(data);

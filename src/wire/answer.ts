@@ -78,7 +78,7 @@ export function createCollector(): Collector {
   };
 }
 
-/** Items in order of their index. Without `answer.ended` the answer is truncated. */
+/** Puts the events of an answer together. Items are in order of their index; without `answer.ended` it is truncated. */
 export function collect(events: Iterable<ModelEvent>): Answer;
 export function collect(events: AsyncIterable<ModelEvent>): Promise<Answer>;
 export function collect(events: Iterable<ModelEvent> | AsyncIterable<ModelEvent>): Answer | Promise<Answer> {
@@ -189,7 +189,7 @@ export function shellOf(item: Item): Item {
   }
 }
 
-/** The text of a message; parts that are not text are left out. */
+/** The text of a message, without its other parts. */
 export function wordsOf(item: MessageItem): string {
   return item.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

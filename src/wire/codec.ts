@@ -28,7 +28,13 @@ export interface Codec {
 }
 
 /** The four HTTP APIs of model providers. */
-export type WireName = "chat" | "responses" | "messages" | "gemini";
+export type WireName = (typeof wireNames)[number];
+
+export const wireNames = ["chat", "responses", "messages", "gemini"] as const;
+
+export function isWireName(name: string): name is WireName {
+  return wireNames.some((wire) => wire === name);
+}
 
 /** One server-sent event. */
 export interface Frame {
@@ -40,6 +46,7 @@ export interface Frame {
 export interface EncodeOptions {
   /** Which provider's schema rules the tools are lowered to. */
   readonly target?: SchemaTarget;
+  /** How the server differs from the wire's norm. */
   readonly quirks?: Quirks;
 }
 
@@ -55,7 +62,7 @@ export interface Quirks {
   readonly onlyOwnReasoning?: boolean;
   /** Refuses the fields that belong to OpenAI's platform: `store`, `metadata`, `service_tier`, … */
   readonly noPlatformFields?: boolean;
-  /** Refuses `stream_options`. */
+  /** The server refuses `stream_options`. */
   readonly noStreamOptions?: boolean;
   readonly noParallelFlag?: boolean;
   readonly noCacheKey?: boolean;
@@ -94,12 +101,13 @@ export interface NamedTool {
 
 /** What a decoder must know about the request. */
 export interface DecodeOptions {
+  /** The names of the request (`EncodedRequest.names`), so that calls get their tools' own names back. */
   readonly names?: NameTable;
   /** Declared tool names, for streams that cannot be read without them. */
   readonly declared?: readonly string[];
   /** Makes invented ids differ from those of earlier turns in the conversation. */
   readonly idSeed?: string;
-  /** Read `<think>…</think>` at the front of the text as reasoning. Off: text stays text. */
+  /** Whether `<think>…</think>` at the beginning of the text is read as reasoning. Left out: it stays text. */
   readonly thinkTags?: boolean;
   /** What a server may send in one answer. Limits that are left out have their defaults. */
   readonly limits?: Partial<AnswerLimits>;
@@ -133,22 +141,25 @@ export interface AnswerDecoder {
 
 /** A frame in two halves, and what a decoder makes of the text between them. */
 export interface RepeatedFrame {
-  /** As it stands in the stream, up to the words. */
+  /** The frame as it was sent, up to the text. */
   readonly before: string;
-  /** From the words to the blank line that ends it. */
+  /** The frame as it was sent, from the end of the text to the blank line that ends the frame. */
   readonly after: string;
   hear(words: string): readonly ModelEvent[];
 }
 
 /** How an answer is written for a client. */
 export interface AnswerEncodeOptions {
+  /** The model's name in the answer. */
   readonly model?: string;
+  /** The answer's id. Left out: the one that the model's own answer had. */
   readonly id?: string;
+  /** When it was made, in seconds since 1970. */
   readonly createdAt?: number;
+  /** The spellings that the client declared its tools under. */
   readonly names?: NameTable;
-  /** Whether the response can be referred to later, and which one it continues. Only the Responses wire says so. */
-  readonly store?: boolean;
-  readonly previousResponseId?: string;
+  /** The client's request as it came. Only the Responses wire repeats the settings in it. */
+  readonly request?: JsonObject;
   /** Signs state of other wires that a client carries for us, so that it cannot be forged. */
   readonly sign?: Sign;
 }

@@ -129,9 +129,9 @@ export function unpackCarriers(items: readonly Item[]): readonly Item[] {
 }
 
 /**
- * The thoughts before a call and the call's own state in one string, for clients that give back nothing but a call's
- * signature (Chat and Gemini). `before` is what stood before the call: its words are not kept, only whether they came
- * after a thought. Undefined where there is nothing that this wire does not carry by itself.
+ * Seals the thoughts before a call and the call's own state in one string, for clients that give back nothing but a
+ * call's signature (Chat and Gemini). Of the items in `before`, the texts are not sealed, but only whether there was
+ * text after a thought. Undefined if this wire carries all of that by itself.
  */
 export function sealTurn(
   before: readonly Item[],
@@ -195,12 +195,12 @@ export function textToBase64(text: string): string {
   return btoa(binary);
 }
 
-/** Undefined where it is no base64. */
+/** Undefined if it is not base64. */
 export function base64ToText(data: string): string | undefined {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)));
   } catch {
-    // Somebody changed it, or it never was.
+    // It was changed on the way, or was never base64.
     return undefined;
   }
 }

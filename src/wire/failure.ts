@@ -109,7 +109,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
   ["limit", serverError],
 ]);
 
-/** The wires' own words, for errors that were reported inside a stream. */
+/** The codes that the wires use for errors inside a stream, and the kind that each of them means. */
 const kindsByWord: ReadonlyMap<string, string> = new Map([
   ["authentication_error", "auth"],
   ["invalid_api_key", "auth"],
@@ -135,7 +135,7 @@ const kindsByWord: ReadonlyMap<string, string> = new Map([
   ["invalid_prompt", "bad_request"],
 ]);
 
-/** What a status says more exactly than the kind that was made of it. */
+/** Statuses that say more than the kind that `model/` derived from them. */
 const kindsByStatus: ReadonlyMap<number, string> = new Map([
   [402, "billing"],
   [403, "permission"],
@@ -181,7 +181,8 @@ function statusOf(error: ModelError, wire: Wire): number {
   if (wire === "messages" && known?.messages === "overloaded_error") return 529;
   const own = error.status !== undefined && error.status >= 400 && error.status <= 599 ? error.status : undefined;
   if (own !== undefined) return own;
-  // Codex asks again after 402 and 403, and shows a 400: our own no is one that stays.
+  // After 402 and 403 Codex asks again, but it shows a 400 to the user. A refusal of ours is final, so it is sent as
+  // 400.
   if (wire === "responses" && (known?.status === 402 || known?.status === 403)) return 400;
   return known?.status ?? 502;
 }

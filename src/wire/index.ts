@@ -12,16 +12,6 @@ import { responses } from "./responses/index.ts";
 /** The codec of every wire, by name. */
 export const codecs: Readonly<Record<WireName, Codec>> = { chat, responses, messages, gemini };
 
-/** Whether this is one of the four wires. */
-export function isWireName(name: string): name is WireName {
-  return Object.hasOwn(codecs, name);
-}
-
-/** The codec of a wire. */
-export function getCodec(name: WireName): Codec {
-  return codecs[name];
-}
-
 export { answerToEvents, collect } from "./answer.ts";
 export type {
   AnswerDecoder,
@@ -42,8 +32,7 @@ export type {
 } from "./codec.ts";
 export { RequestError, type WireFailure } from "./failure.ts";
 export type { Sign } from "./envelope.ts";
-export { defaultAnswerLimits } from "./limits.ts";
-export { createSseReader, decodeSse, encodeSse, type SseReader } from "./sse.ts";
+export { encodeSse } from "./sse.ts";
 export { decodeRecording, decodeStream } from "./stream.ts";
 /** Types that the signatures above mention. */
 export type { Chunk } from "./stream.ts";

@@ -44,7 +44,7 @@ export function encodeParts(
   let next = 0;
   for (let place = 0; next < parts.length || Object.hasOwn(kept, place); place++) {
     const own = jsonObject(object(kept[place]));
-    // Anything with its own type is a whole part that has no neutral form.
+    // An entry with a `type` is a whole part that has no neutral form.
     if (typeof own["type"] === "string") encoded.push(own);
     else if (next < parts.length) encoded.push({ ...encode(parts[next++]!), ...own });
   }

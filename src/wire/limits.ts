@@ -40,7 +40,7 @@ export function limitDecoder(inner: AnswerDecoder, given: Partial<AnswerLimits> 
   };
 }
 
-/** An answer that came whole. */
+/** Applies the limits to an answer that came as a whole. */
 export function limitAnswer(answer: Answer, given: Partial<AnswerLimits> = {}): Answer {
   const events = answerToEvents(answer);
   const message = createMeter({ ...defaultAnswerLimits, ...given }).read(events);

@@ -59,7 +59,7 @@ function identify(tool: Named): string {
   return `${tool.namespace ?? ""}\0${tool.name}`;
 }
 
-/** What a wire name is; an undeclared one is a function under that name. */
+/** The tool that a name on the wire stands for. A name that nobody declared is a function of that name. */
 export function lookUp(table: NameTable | undefined, spelling: string, kind: CallKind = "function"): NamedTool {
   return table?.get(spelling) ?? { name: spelling, kind };
 }

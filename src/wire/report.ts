@@ -59,11 +59,11 @@ function inputOf(call: CallItem): Json {
 function reportServerCall(call: ServerCallItem): JsonObject {
   const type = word(call.raw["type"]) ?? call.name;
   const kind = type === "server_tool_use" ? call.name : type.replace(/_call$/, "");
-  // Most kinds are named by their kind alone.
+  // Most kinds of server calls have no name besides their kind.
   return defined({ kind, id: call.id, name: word(call.raw["name"]), status: call.raw["status"] });
 }
 
-/** What goes back unchanged, under the names of its own wire. */
+/** State that has to go back to the provider unchanged, under the names of its own wire. */
 function reportOpaque(item: Item): readonly JsonObject[] {
   if (item.type === "other") return [item.raw];
   if ((item.type !== "reasoning" && item.type !== "compaction") || item.opaque === undefined) return [];

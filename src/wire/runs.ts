@@ -1,20 +1,20 @@
 /**
- * A stream repeats one frame again and again with different text in one place. Once a frame was read
- * in full, a run of frames that differ only inside that string is read by cutting the text out, which
- * is many times faster than parsing each frame. Whatever does not fit exactly is read in full.
+ * A stream often repeats one frame many times with different text in one place. Once such a frame was read in full,
+ * the frames after it that differ only in that text are read by cutting the text out, which is many times faster than
+ * parsing each of them. Whatever does not fit exactly is read in full.
  */
 import type { Frame, RepeatedFrame } from "./codec.ts";
 import { encodeFrame } from "./sse.ts";
 
 const jsonString = /(\s*)("(?:[^"\\]|\\.)*")/y;
 
-/** A frame cut around the words of one field; undefined where it is not certain that they stand there alone. */
+/** Cuts a frame around the text of one field. Undefined if it is not certain that the text occurs only there. */
 export function cutFrame(frame: Frame, field: string, words: string): Omit<RepeatedFrame, "hear"> | undefined {
   if (words === "") return undefined;
   const text = encodeFrame(frame);
   const name = `"${field}":`;
   const at = text.indexOf(name);
-  // A name that occurs twice may belong to another object.
+  // If the field's name occurs twice, one of the two may belong to another object.
   if (at < 0 || text.indexOf(name, at + 1) >= 0) return undefined;
   jsonString.lastIndex = at + name.length;
   const [, space = "", raw = ""] = jsonString.exec(text) ?? [];
@@ -33,12 +33,14 @@ export interface FoundRun {
 /** Looks for a run of frames. `isAtStart` means that the text begins where a frame begins. */
 export type RunFinder = (text: string, frame: RepeatedFrame, isAtStart?: boolean) => FoundRun | undefined;
 
-/** Fields that differ from frame to frame and say nothing: a count, and filling that hides how long the words are. */
+/**
+ * Fields that differ from frame to frame and are not used: a counter, and padding that hides the length of the text.
+ */
 const fillings = /"sequence_number":\d+|"obfuscation":"[A-Za-z0-9]*"/g;
-/** How much longer another frame's fillings may be. */
+/** How much longer these fields may be in another frame. */
 const fillingRoom = 64;
 
-/** What frames of the same kind share: equal for two that differ in their fillings alone. */
+/** The kind of a frame: the same text for two frames that differ only in those fields. */
 export function kindOf({ before, after }: Omit<RepeatedFrame, "hear">): string {
   return toPattern(after + before);
 }
@@ -55,13 +57,14 @@ export function createRunFinder(): RunFinder {
       const words = end > begin ? readWords(text.slice(begin, end), between) : undefined;
       return words ? { first: text.slice(0, start), words, rest: text.slice(matchEnd(ends, text, end)) } : undefined;
     };
-    // The last whole frame counts where it is of the same kind; otherwise the run ends before it.
+    // If the last complete frame is of the same kind, the run goes up to its end; otherwise the run ends before it.
     const stop = text.lastIndexOf("\n\n") + 2;
     const tail = Math.max(begin, stop - frame.after.length - room);
     const last = endsLast.exec(text.slice(tail, stop));
     const whole = last === null ? undefined : read(tail + last.index);
     if (whole !== undefined) return whole;
-    // By its fixed part, because a pattern alone would look at all of the text; the last of these may be cut off.
+    // The fixed part is searched for first, because a pattern alone would have to look at the whole text. The last
+    // place found may be a frame that is cut off.
     let at = text.lastIndexOf(core);
     for (let tries = 0; at > begin && tries < 2; at = text.lastIndexOf(core, at - 1), tries++) {
       between.lastIndex = Math.max(begin, at - room);
@@ -72,7 +75,7 @@ export function createRunFinder(): RunFinder {
   };
 }
 
-/** Where a sticky pattern that begins at `at` has its end; 0 where it does not match. */
+/** The position after a match of this sticky pattern at `at`, or 0 if it does not match there. */
 function matchEnd(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : 0;
@@ -80,14 +83,14 @@ function matchEnd(pattern: RegExp, text: string, at: number): number {
 
 interface Patterns extends Omit<RepeatedFrame, "hear"> {
   readonly kind: string;
-  /** How a frame begins behind another, up to its first filling. */
+  /** The beginning of a frame that follows another one, up to its first field that differs. */
   readonly head: string;
   readonly begins: RegExp;
   readonly ends: RegExp;
   readonly endsLast: RegExp;
-  /** Between the words of two frames: all of it, and the part that holds no filling. */
+  /** What stands between the texts of two frames: as a pattern, and the part of it that is always the same. */
   readonly between: RegExp;
-  /** How far before that part the rest of it may begin. */
+  /** How many characters before that part the match may begin. */
   readonly room: number;
   readonly core: string;
 }
@@ -114,17 +117,21 @@ function createPatterns({ before, after }: RepeatedFrame, known: Patterns | unde
 // oxlint-disable-next-line no-control-regex -- JSON strings hold none of these as they are.
 const needsReading = /["\\\u0000-\u001f]/;
 
-/** The words that `between` separates, as they stand inside the quotes of JSON strings; undefined if one is not that. */
+/**
+ * The texts that `between` separates, joined, as they are written inside the quotes of JSON strings. Undefined if one
+ * of them is not such a text.
+ */
 function readWords(text: string, between: RegExp): string | undefined {
-  // A pattern, because the engine then writes one flat text; from a string it would make a piece for each frame.
+  // Replacing a pattern makes one flat string, while replacing a string would make a string of many small pieces.
   const all = text.replace(between, "");
   if (!needsReading.test(all)) return all;
   try {
     const listed = text.replace(between, '","');
     const count = (listed.length - all.length) / 3 + 1;
-    // Read as one list: many times faster than string by string.
+    // All texts are parsed as one list, which is many times faster than one by one.
     const list: unknown = JSON.parse(`["${listed}"]`);
-    // A string that ended earlier was another kind of frame, and the list has more entries or is none.
+    // If a string ended earlier than expected, that was another kind of frame. The list then has more entries, or is
+    // not valid.
     const isWords = Array.isArray(list) && list.length === count && list.every((word) => typeof word === "string");
     return isWords ? list.join("") : undefined;
   } catch {
@@ -132,7 +139,7 @@ function readWords(text: string, between: RegExp): string | undefined {
   }
 }
 
-/** Matches the text itself, whatever its fillings are. */
+/** A pattern for this text that accepts any value of the fields that differ. */
 function toPattern(text: string): string {
   const escaped = text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`);
   return escaped.replaceAll(fillings, (field) =>

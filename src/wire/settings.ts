@@ -29,7 +29,7 @@ export function settingsFor(extra: Extra | undefined, wire: string): JsonObject 
     if (to === undefined || value === undefined || value === null) continue;
     const [field, inner] = to;
     const before = said[field];
-    said[field] = inner === undefined ? value : { ...(isObject(before) ? (before as JsonObject) : {}), [inner]: value };
+    said[field] = inner === undefined ? value : { ...(isObject(before) ? before : {}), [inner]: value };
   }
   return said;
 }
@@ -44,5 +44,5 @@ export function effortOf(reasoning: ModelRequest["reasoning"]): string | undefin
 function valueAt(fields: JsonObject, [field, inner]: readonly [string, string?]): Json | undefined {
   const value = Object.hasOwn(fields, field) ? fields[field] : undefined;
   if (inner === undefined) return value;
-  return isObject(value) && Object.hasOwn(value, inner) ? (value as JsonObject)[inner] : undefined;
+  return isObject(value) && Object.hasOwn(value, inner) ? value[inner] : undefined;
 }

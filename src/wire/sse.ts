@@ -10,7 +10,7 @@ export interface SseReader {
   end(): readonly Frame[];
 }
 
-/** No answer has an event this long. A line without an end would fill the memory. */
+/** No real answer has an event as long as this, and a line that never ends would fill the memory. */
 const maxEventLength = 128 << 20;
 
 const byteOrderMark = "\ufeff";

@@ -19,7 +19,7 @@ export interface StreamReader {
   frames(): number;
 }
 
-/** A shorter text that begins inside a frame holds no run worth looking for. */
+/** In a shorter text that begins inside a frame, looking for a run is not worth the time. */
 const shortestRun = 1024;
 
 export function createStreamReader(codec: Codec, options?: DecodeOptions): StreamReader {
@@ -28,7 +28,7 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
   const decoder = codec.createDecoder(options);
   const findRun = createRunFinder();
   let count = 0;
-  /** What the frame reader has not seen yet: the beginning of a frame after a run. */
+  /** The beginning of a frame after a run, which the frame reader has not been given yet. */
   let begun = "";
   let isAtStart = true;
 
@@ -46,7 +46,7 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
   function read(piece: string): readonly ModelEvent[] {
     const text = begun === "" ? piece : begun + piece;
     begun = "";
-    // A long text is usually a run, and its beginning shows of which frame.
+    // A long text is usually a run, so its beginning is read first to learn of which frame.
     if (text.length > 16 * shortestRun && decoder.repeated?.() === undefined)
       return [...decode(text.slice(0, shortestRun)), ...readRuns(text.slice(shortestRun))];
     return readRuns(text);
@@ -57,12 +57,12 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
     const run = frame && findRun(text, frame, isAtStart);
     if (frame === undefined || run === undefined) return decode(text);
     const before = decode(run.first);
-    // What came before the run may have changed everything.
+    // The frames before the run may have changed which frame repeats.
     const now = run.first === "" ? frame : decoder.repeated?.();
     if (now === undefined || (now !== frame && kindOf(now) !== kindOf(frame)))
       return [...before, ...decode(text.slice(run.first.length))];
     const heard = now.hear(run.words);
-    // A frame that has only begun waits here: with the next piece it may go on with the run.
+    // A frame that has only begun is kept, because the next piece may continue the run with it.
     if (run.rest.includes("\n\n")) return [...before, ...heard, ...decode(run.rest)];
     begun = run.rest;
     return before.length === 0 ? heard : [...before, ...heard];
@@ -158,7 +158,7 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON after all, so the stream reader makes of it what it can.
+    // It is not JSON after all, so it is read as a stream.
     return undefined;
   }
 }

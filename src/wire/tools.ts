@@ -20,7 +20,7 @@ import { freeformDescription, freeformSchema } from "./freeform.ts";
 import { createNameBook, type NameBook, type Named } from "./names.ts";
 
 export interface WireTool {
-  /** As this wire spells it. */
+  /** The tool's name as this wire spells it. */
   readonly name: string;
   readonly description: string;
   readonly parameters: JsonObject;
@@ -169,7 +169,10 @@ function namesMet(items: readonly Item[]): readonly Named[] {
   return items.filter((item) => item.type === "call");
 }
 
-/** A lowered list as its wire writes it. The same list gives the same object, whose bytes need not be made again. */
+/**
+ * Keeps what a wire writes for a lowered list. The same list gives the same object, so its bytes need not be made
+ * again.
+ */
 export function oncePerLowered() {
   const known = new WeakMap<readonly WireTool[], { readonly how: string; readonly list: readonly JsonObject[] }>();
   return (tools: readonly WireTool[], how: string, encode: (tool: WireTool) => JsonObject): readonly JsonObject[] => {

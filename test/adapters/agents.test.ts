@@ -2,7 +2,8 @@
 import { Agent, Runner, RunState, tool, type AgentInputItem, type Model, type ModelRequest } from "@openai/agents";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
-import { createCallFolder, toAgentsTools } from "../../src/adapters/agents.ts";
+import { toAgentsTools } from "../../src/adapters/agents.ts";
+import { createCallFolder } from "../../src/store/index.ts";
 import { fromAgents } from "../../src/adapters/from.ts";
 import { createEngine, type ApprovalRequest, type Engine } from "../../src/index.ts";
 import { createThree, pixel } from "./three-tools.ts";

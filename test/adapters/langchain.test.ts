@@ -6,7 +6,8 @@ import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 import { fromLangChain } from "../../src/adapters/from.ts";
-import { createCallFolder, toLangChainTools } from "../../src/adapters/langchain.ts";
+import { toLangChainTools } from "../../src/adapters/langchain.ts";
+import { createCallFolder } from "../../src/store/index.ts";
 import { createEngine, type Engine } from "../../src/index.ts";
 import { createThree, pixel } from "./three-tools.ts";
 

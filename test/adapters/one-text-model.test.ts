@@ -14,7 +14,7 @@ import { createHttpModel, createTextModel } from "../../src/model/index.ts";
 import { createSession } from "../../src/session/index.ts";
 import type { ScriptedStep } from "../../src/testing/index.ts";
 import { builtins } from "../../src/tools/index.ts";
-import { codecs, decodeRecording, getCodec } from "../../src/wire/index.ts";
+import { codecs, decodeRecording } from "../../src/wire/index.ts";
 import { gateway, scripted } from "../gateway/gateways.ts";
 
 const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
@@ -134,7 +134,7 @@ async function playCodex(url: string, run: Readonly<Record<string, () => string>
 }
 
 function words(body: string): string {
-  const { items } = decodeRecording(getCodec("responses"), [body]);
+  const { items } = decodeRecording(codecs.responses, [body]);
   return items
     .flatMap((item) => (item.type === "message" ? item.content : []))
     .flatMap((part) => (part.type === "text" ? [part.text] : []))

@@ -1,15 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { stableStringify } from "../../src/base/json.ts";
-import {
-  decodeText,
-  dialects,
-  encodeCall,
-  encodeCalls,
-  neutralize,
-  teach,
-  type Dialect,
-} from "../../src/dialect/index.ts";
+import { decodeText, dialects, encodeCalls, teach, type Dialect } from "../../src/dialect/index.ts";
+import { neutralize } from "../../src/dialect/write/neutral.ts";
 import { anyArguments, awkward, typedArguments, typedTool } from "./arbitrary.ts";
 import { reading } from "./reading.ts";
 
@@ -17,7 +10,7 @@ const runs = Number(process.env["DIALECT_RUNS"] ?? 15);
 const named = dialects.map((dialect) => [dialect.name, dialect] as const);
 
 function expectRoundTrip(dialect: Dialect, args: object, tools: readonly (typeof typedTool)[]): void {
-  const text = encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, tools[0]);
+  const text = encodeCalls(dialect, [{ name: "f", arguments: JSON.stringify(args) }], tools);
   const { items } = decodeText(text, { dialect, tools });
   expect(items, text).toMatchObject([{ type: "call", name: "f", complete: true }]);
   const [call] = items;
@@ -47,7 +40,9 @@ describe.each(named)("%s", (_name, dialect) => {
     const pieces = fc.array(
       fc.oneof(
         awkward,
-        typedArguments.map((args) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool)),
+        typedArguments.map((args) =>
+          encodeCalls(dialect, [{ name: "f", arguments: JSON.stringify(args) }], [typedTool]),
+        ),
       ),
       { maxLength: 4 },
     );
@@ -70,7 +65,9 @@ describe.each(named)("%s", (_name, dialect) => {
       fc.array(
         fc.oneof(
           awkward,
-          typedArguments.map((args) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool)),
+          typedArguments.map((args) =>
+            encodeCalls(dialect, [{ name: "f", arguments: JSON.stringify(args) }], [typedTool]),
+          ),
         ),
       ),
       (parts) => {

@@ -1,6 +1,7 @@
 /** A model that shows a page, a file or an example must not run what it shows; nor what it only thinks of. */
 import { describe, expect, test } from "vitest";
-import { decodeText, dialects, encodeCall, neutralize } from "../../src/dialect/index.ts";
+import { decodeText, dialects, encodeCalls } from "../../src/dialect/index.ts";
+import { neutralize } from "../../src/dialect/write/neutral.ts";
 import { reading } from "./reading.ts";
 
 const tools = [{ name: "run", parameters: { type: "object", properties: { cmd: { type: "string" } } } }];
@@ -37,7 +38,7 @@ const ways: readonly (readonly [string, (text: string) => string])[] = [
 ];
 
 describe.each(forms)("%s", (dialect) => {
-  const text = encodeCall(dialect, call, tools[0]);
+  const text = encodeCalls(dialect, [call], [tools[0]!]);
 
   test("a call that nobody quotes is a call", () => {
     expect(reading(`So:\n${text}`, { dialect, tools }).whole).toEqual([["run", { cmd: "id" }]]);
@@ -68,7 +69,7 @@ describe("the usual marks of thoughts, whatever else a dialect marks them with",
   const all = dialects.filter(({ name, channels }) => name !== "auto" && channels === undefined);
 
   test.each(all.map(({ name }) => name))("%s: a call inside them, or before they end, is none", (dialect) => {
-    const text = encodeCall(dialect, call, tools[0]);
+    const text = encodeCalls(dialect, [call], [tools[0]!]);
     expect(reading(text, { dialect, tools }).whole).toHaveLength(1);
     for (const startsIn of ["text", "unknown"] as const) {
       const options = { dialect, tools, startsIn };
@@ -82,7 +83,7 @@ describe("calls drafted in thoughts that the prompt opened", () => {
   test.each(["hermes", "qwen3-coder", "glm-4.7", "kimi-k2", "deepseek-v4", "minimax-m2", "seed-oss"])(
     "%s: what stands before the closer is no call, what stands after it is",
     (dialect) => {
-      const text = encodeCall(dialect, call, tools[0]);
+      const text = encodeCalls(dialect, [call], [tools[0]!]);
       const close = dialect === "seed-oss" ? "</seed:think>" : "</think>";
       for (const startsIn of ["text", "unknown", "reasoning"] as const) {
         const draft = reading(`I could run ${text} but that is wrong.\n${close}\n\nDone.`, {
@@ -100,7 +101,7 @@ describe("calls drafted in thoughts that the prompt opened", () => {
   );
 
   test("a drafted call says so", () => {
-    const text = encodeCall("hermes", call, tools[0]);
+    const text = encodeCalls("hermes", [call], [tools[0]!]);
     const { calls, issues } = reading(`Maybe ${text} no.</think>Done.`, { dialect: "hermes", tools });
     expect(calls[0]?.extra?.fields["broken"]).toMatch(/^drafted/);
     expect(issues).toContain("drafted");
@@ -131,7 +132,7 @@ test("kimi-k2: a call without its end marker ends where its section does, or whe
 test("functionary-v3.1: JSON between the tags is its own form, read and written", () => {
   const text = '<function=run>{"cmd": "id"}</function>';
   expect(reading(text, { dialect: "functionary-v3.1", tools, recover: "strict" }).whole).toHaveLength(1);
-  expect(encodeCall("functionary-v3.1", { ...call, arguments: '{"cmd": "id"}' }, tools[0])).toBe(text);
+  expect(encodeCalls("functionary-v3.1", [{ ...call, arguments: '{"cmd": "id"}' }], [tools[0]!])).toBe(text);
 });
 
 test("granite3: the tags around an answer are no words of it", () => {

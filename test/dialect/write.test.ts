@@ -4,15 +4,14 @@ import { text } from "../../src/base/content.ts";
 import {
   decodeText,
   dialects,
-  encodeCall,
+  encodeCalls,
   encodeResults,
   findDialect,
   inferDialect,
-  lookUpDialect,
   teach,
   toTextRequest,
-  xmlExamples,
 } from "../../src/dialect/index.ts";
+import { toDialect } from "../../src/dialect/dialects.ts";
 import type { Item, ModelRequest } from "../../src/spec/model.ts";
 import { repairs } from "../../src/dialect/repairs.ts";
 import { kinds } from "./corpus.ts";
@@ -75,28 +74,30 @@ describe("Suna's tags", () => {
     expect(reading("<ask/>", options).whole).toEqual([["ask", {}]]);
   });
 
-  test("xmlExamples gives each tool's own example, or one made from its schema", () => {
-    const examples = xmlExamples([editor, ask, writeFile]);
-    expect(examples[1]).toBe('<ask attachments="a.md">Which one?</ask>');
-    expect(reading(examples[0]!, { dialect: "suna-xml-v1", tools: [editor] }).whole).toEqual([
-      ["str_replace_editor", { command: "value", path: "value", old_str: "value", new_str: "value" }],
+  test("a model is taught each tool's own example, or one made from its schema", () => {
+    const taught = teach("suna-xml-v1", [editor, ask]);
+    expect(taught).toContain('<ask attachments="a.md">Which one?</ask>');
+    expect(reading(taught, { dialect: "suna-xml-v1", tools: [editor] }).whole).toContainEqual([
+      "str_replace_editor",
+      { command: "value", path: "value", old_str: "value", new_str: "value" },
     ]);
-    expect(examples).toHaveLength(2);
   });
 });
 
 test("function-calls-xml is written as it is taught", () => {
   const plain =
     '<function_calls>\n<invoke name="shell">\n<parameter name="command">true 1</parameter>\n</invoke>\n</function_calls>';
-  expect(encodeCall("function-calls-xml", { name: "shell", arguments: '{"command":"true 1"}' }, "shell")).toBe(plain);
+  expect(encodeCalls("function-calls-xml", [{ name: "shell", arguments: '{"command":"true 1"}' }], ["shell"])).toBe(
+    plain,
+  );
   expect(reading(plain, { dialect: "function-calls-xml" }).whole).toEqual([["shell", { command: "true 1" }]]);
 });
 
 test("our own dialect hears only its own marker", () => {
-  const call = encodeCall(
+  const call = encodeCalls(
     "callgate:k7q2",
-    { name: "write_file", arguments: '{"path":"</call-other>","mode":3}' },
-    writeFile,
+    [{ name: "write_file", arguments: '{"path":"</call-other>","mode":3}' }],
+    [writeFile],
   );
   expect(call).toContain('<arg-k7q2 name="path" type="text">');
   expect(reading(call, { dialect: "callgate:k7q2", tools: [writeFile] }).whole).toEqual([
@@ -108,7 +109,11 @@ test("our own dialect hears only its own marker", () => {
 test("a plain-text tool is given its text as it is", () => {
   const tools = [{ kind: "custom", name: "apply_patch", description: "" }] as const;
   const patch = "*** Begin Patch\n</parameter> & <b>\n*** End Patch";
-  const text = encodeCall("function-calls-xml", { name: "apply_patch", kind: "custom", arguments: patch }, tools[0]);
+  const text = encodeCalls(
+    "function-calls-xml",
+    [{ name: "apply_patch", kind: "custom", arguments: patch }],
+    [tools[0]!],
+  );
   expect(reading(text, { dialect: "function-calls-xml", tools }).calls).toMatchObject([
     { kind: "custom", name: "apply_patch", arguments: patch, complete: true },
   ]);
@@ -123,7 +128,7 @@ test("a tool of a namespace comes back with it", () => {
       tools: [{ kind: "function", name: "log", description: "", parameters: {} }],
     },
   ] as const;
-  const text = encodeCall("hermes", { name: "log", namespace: "git", arguments: "{}" }, tools[0]);
+  const text = encodeCalls("hermes", [{ name: "log", namespace: "git", arguments: "{}" }], [tools[0]!]);
   expect(reading(text, { dialect: "hermes", tools }).calls).toMatchObject([{ name: "log", namespace: "git" }]);
 });
 
@@ -193,11 +198,12 @@ test("a prompt is the same for the same tools in any order, and shows the tool's
 });
 
 test("every dialect of the corpus is known by its name, and aliases lead to one", () => {
-  for (const { dialect } of kinds) expect(lookUpDialect(dialect)?.name).toBe(dialect);
-  expect(findDialect("gpt-oss").name).toBe("harmony");
+  for (const { dialect } of kinds) expect(findDialect(dialect)?.name).toBe(dialect);
+  expect(findDialect("gpt-oss")?.name).toBe("harmony");
   const names = dialects.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
   expect(new Set(names).size).toBe(names.length);
-  expect(() => findDialect("hermse")).toThrow("did you mean 'hermes'?");
+  expect(findDialect("hermse")).toBeUndefined();
+  expect(() => toDialect("hermse")).toThrow("did you mean 'hermes'?");
 });
 
 describe("inferDialect", () => {
@@ -249,7 +255,7 @@ describe("inferDialect", () => {
     "harmony",
   ])("knows %s by two answers", (name) => {
     const answers = ["a", "b"].map(
-      (value) => `Sure. ${encodeCall(name, { name: "write_file", arguments: JSON.stringify({ path: value }) })}`,
+      (value) => `Sure. ${encodeCalls(name, [{ name: "write_file", arguments: JSON.stringify({ path: value }) }])}`,
     );
     expect(inferDialect(answers)[0]?.dialect).toBe(name);
   });

@@ -99,6 +99,49 @@ test("--enforce keeps a command from the client that the user's rules deny", asy
 });
 
 describe("for people", () => {
+  test.each([
+    [["--model", "qwen3-coder"], /who runs 'qwen3-coder'/],
+    [["--base-url", "http://127.0.0.1:9/v1", "--model", "x"], /cannot reach 127\.0\.0\.1:9: .*--base-url/],
+    [["--base-url", "http://127.0.0.1:9/v1", "--model", "offline"], /'offline' is the built-in planner/],
+    [["--provider", "openai", "--model", "gpt-5"], /OPENAI_API_KEY is not set/],
+  ])("run %j says what is wrong and does not start the client", async (flags, message) => {
+    const bin = tempFolder("bin");
+    writeFileSync(join(bin, "claude"), "#!/bin/sh\necho started\n", { mode: 0o755 });
+    const env = { PATH: `${bin}:${process.env["PATH"]}` };
+    const { code, stdout, stderr } = await run(["gateway", "run", "claude", ...flags], { env });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(message);
+  });
+
+  test("run starts the client on a name that the server does not list, and says so", async () => {
+    const bin = tempFolder("bin");
+    writeFileSync(join(bin, "claude"), "#!/bin/sh\necho started\n", { mode: 0o755 });
+    const upstream = await rawUpstream((_request, response) => response.end('{"data":[{"id":"qwen3-coder"}]}'));
+    const { stdout, stderr } = await run(
+      ["gateway", "run", "claude", "--base-url", upstream.baseUrl, "--model", "qwen3-code"],
+      { env: { PATH: `${bin}:${process.env["PATH"]}` } },
+    );
+    expect([stdout, stderr]).toEqual(["started\n", expect.stringContaining("did you mean 'qwen3-coder'?")]);
+  });
+
+  const noWords = { HOME: tempFolder("home"), CALLGATE_CONTEXT_WINDOW: "" };
+  test.each([
+    ["claude", 'echo "$CLAUDE_CODE_MAX_CONTEXT_TOKENS"', noWords, "40960\n"],
+    ["claude", 'echo "$CLAUDE_CODE_MAX_CONTEXT_TOKENS"', { ...noWords, CALLGATE_CONTEXT_WINDOW: "32000" }, "32000\n"],
+    ["codex", 'echo "$@"', noWords, "model_context_window=40960"],
+    ["opencode", 'echo "$OPENCODE_CONFIG_CONTENT"', noWords, '"limit":{"context":40960,"output":10240}'],
+    ["pi", 'cat "$PI_CODING_AGENT_DIR/models.json"', noWords, '"contextWindow": 40960'],
+  ])("run %s tells the client how much the model takes: %s", async (client, line, env, expected) => {
+    const bin = tempFolder("bin");
+    writeFileSync(join(bin, client), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+    const list = '{"data":[{"id":"qwen3-coder","max_model_len":40960}]}';
+    const upstream = await rawUpstream((_request, response) => response.end(list));
+    const { stdout } = await run(["gateway", "run", client, "--base-url", upstream.baseUrl, "--model", "qwen3-coder"], {
+      env: { ...env, PATH: `${bin}:${process.env["PATH"]}` },
+    });
+    expect(stdout).toContain(expected);
+  });
+
   test.each(["codex", "claude", "gemini", "opencode", "pi", "env"])("print %s names the address", async (client) => {
     const { code, stdout } = await run(["gateway", "print", client, "--url", "http://127.0.0.1:4000"]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("http://127.0.0.1:4000")]);
@@ -157,7 +200,7 @@ describe("for people", () => {
       code: 2,
       stderr: expect.stringContaining("claude"),
     });
-    expect(await run(["gateway", "--wire", "morse", "--model", "x"])).toMatchObject({
+    expect(await run(["gateway", "--wire", "morse", "--base-url", "http://127.0.0.1:9/v1"])).toMatchObject({
       code: expect.any(Number),
       stderr: expect.stringContaining("morse"),
     });

@@ -8,7 +8,7 @@ import { text } from "../../src/base/content.ts";
 import { holdCalls } from "../../src/gateway/untouched.ts";
 import type { Answer, CallItem } from "../../src/spec/model.ts";
 import { createStreamReader } from "../../src/wire/stream.ts";
-import { answerToEvents, decodeRecording, getCodec } from "../../src/wire/index.ts";
+import { answerToEvents, decodeRecording, codecs } from "../../src/wire/index.ts";
 import { encodeFrame } from "../../src/wire/sse.ts";
 import type { WireName } from "../../src/wire/codec.ts";
 import { ask, gateway, question, rawUpstream, wires } from "./gateways.ts";
@@ -36,7 +36,7 @@ const answer: Answer = {
 };
 
 function recorded(wire: WireName): Buffer {
-  const encoder = getCodec(wire).createEncoder({ model: "m", id: "a1", createdAt: 1 });
+  const encoder = codecs[wire].createEncoder({ model: "m", id: "a1", createdAt: 1 });
   const frames = answerToEvents(answer).flatMap((event) => encoder.push(event));
   return Buffer.from(frames.map(encodeFrame).join(""));
 }
@@ -55,7 +55,7 @@ function callsOf(read: Answer): readonly CallItem[] {
 
 /** The calls that a client would run: all of a whole answer, or none. */
 function checkCalls(client: WireName, written: string, where: string): void {
-  const read = decodeRecording(getCodec(client), [written], { declared: ["weather"] });
+  const read = decodeRecording(codecs[client], [written], { declared: ["weather"] });
   const calls = callsOf(read).map(({ name, arguments: given }) => [name, JSON.parse(given)]);
   if (read.outcome === "ok")
     expect(calls, where).toEqual([
@@ -71,8 +71,8 @@ describe.each(wires)("an answer in %s that is cut at any byte", (upstream) => {
 
   test.each(wires)("gives a %s client no call to run, and an end", (client) => {
     for (const at of cuts(bytes)) {
-      const reader = createStreamReader(getCodec(upstream));
-      const encoder = getCodec(client).createEncoder({ model: "m" });
+      const reader = createStreamReader(codecs[upstream]);
+      const encoder = codecs[client].createEncoder({ model: "m" });
       const events = [...reader.push(bytes.subarray(0, at)), ...reader.end()];
       const written = events.flatMap((event) => encoder.push(event)).map(encodeFrame);
       checkCalls(client, written.join(""), `cut at ${at} of ${bytes.length}`);
@@ -85,7 +85,7 @@ describe.each(wires)("an answer in %s that is cut at any byte", (upstream) => {
       const body = (async function* () {
         yield* pieces;
       })();
-      const broken = () => getCodec(upstream).encodeError({ type: "network", message: "It broke off." }).body;
+      const broken = () => codecs[upstream].encodeError({ type: "network", message: "It broke off." }).body;
       let written = "";
       for await (const piece of holdCalls(body, upstream, broken)) written += Buffer.from(piece).toString("latin1");
       checkCalls(upstream, Buffer.from(written, "latin1").toString("utf8"), `cut at ${at} of ${bytes.length}`);

@@ -2,7 +2,7 @@
 import { request as httpRequest } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { createKey, temporaryKey } from "../../src/gateway/index.ts";
+import { createKey } from "../../src/gateway/index.ts";
 import { ask, gateway, pathOf, question, rawUpstream, scripted, wires } from "./gateways.ts";
 
 const target = (baseUrl: string) => [{ match: "*", targets: [{ baseUrl, wire: "chat", model: "x" }] }];
@@ -16,7 +16,7 @@ describe("the door", () => {
     ["x-goog-api-key", key],
   ])("a key in %s opens it, a wrong one does not", async (header, value) => {
     const model = await scripted([{ text: "in" }]);
-    const url = await gateway({ routes: target(model.baseUrl), keys: [temporaryKey(key)] });
+    const url = await gateway({ routes: target(model.baseUrl), keys: [key] });
     expect((await ask(url, "chat", question("chat", true), { [header]: `${value}x` })).status).toBe(401);
     expect((await ask(url, "chat", question("chat", true), { [header]: value })).status).toBe(200);
     expect((await ask(url, "chat")).status).toBe(401);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { isObject, type Json } from "../../src/base/json.ts";
 import { checkTarget } from "../../src/schema/normalize/check-target.ts";
 import type { WireName } from "../../src/wire/codec.ts";
-import { decodeSse } from "../../src/wire/index.ts";
+import { decodeSse } from "../../src/wire/sse.ts";
 import { ask, type Body, gateway, goOn, question, rawUpstream, type RawRequest, wires } from "./gateways.ts";
 
 /** A gateway in front of one raw upstream, and what that was asked. */

@@ -6,20 +6,27 @@ import { isObject, type Json } from "../../src/base/json.ts";
 import type { Answer } from "../../src/spec/model.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedStep, serveModel } from "../../src/testing/index.ts";
 import type { WireName } from "../../src/wire/codec.ts";
-import { decodeRecording, getCodec } from "../../src/wire/index.ts";
+import { decodeRecording, codecs } from "../../src/wire/index.ts";
 
 export type Body = Record<string, Json>;
 
 export const wires = ["responses", "chat", "messages", "gemini"] as const satisfies readonly WireName[];
 
 /** A gateway without a key, closed when the test ends. */
-export async function gateway(options: Partial<GatewayOptions> & Pick<GatewayOptions, "routes">): Promise<string> {
+type SomeOptions = Partial<GatewayOptions> & Pick<GatewayOptions, "routes">;
+
+export async function gateway(options: SomeOptions): Promise<string> {
+  return (await openGateway(options)).url;
+}
+
+export async function openGateway(options: SomeOptions) {
   const opened = await startGateway({ keys: "none", ...options });
-  onTestFinished(async () => {
+  const close = async () => {
     void opened.close();
     await opened.close();
-  });
-  return opened.url;
+  };
+  onTestFinished(close);
+  return { url: opened.url, close };
 }
 
 /** A model that says what the test tells it, behind real HTTP in every wire. */
@@ -131,7 +138,7 @@ export async function ask(
     body: JSON.stringify(wire === "gemini" ? rest : body),
   });
   const text = await response.text();
-  const answer = decodeRecording(getCodec(wire), [text], { declared: ["weather"] });
+  const answer = decodeRecording(codecs[wire], [text], { declared: ["weather"] });
   return { status: response.status, headers: response.headers, text, answer };
 }
 

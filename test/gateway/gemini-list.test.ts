@@ -1,6 +1,6 @@
 /** Gemini's stream without `alt=sse`: one JSON list, written element by element, as Google's server writes it. */
 import { expect, test } from "vitest";
-import { decodeRecording, getCodec } from "../../src/wire/index.ts";
+import { decodeRecording, codecs } from "../../src/wire/index.ts";
 import { ask, type Body, gateway, question, rawUpstream, scripted, wires } from "./gateways.ts";
 
 async function askList(url: string, query = ""): Promise<Response> {
@@ -11,7 +11,7 @@ async function askList(url: string, query = ""): Promise<Response> {
   });
 }
 
-const read = (text: string) => decodeRecording(getCodec("gemini"), [text], { declared: ["weather"] });
+const read = (text: string) => decodeRecording(codecs.gemini, [text], { declared: ["weather"] });
 
 test.each(wires)("is a list, whichever wire the model speaks: %s", async (wire) => {
   const call = { name: "weather", input: { city: "Köln" } };

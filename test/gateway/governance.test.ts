@@ -7,7 +7,7 @@ import type { Judge, RequestRecord } from "../../src/gateway/index.ts";
 import { createTelemetry } from "../../src/result/telemetry.ts";
 import { listSessions, readJournal } from "../../src/store/index.ts";
 import { tempFolder } from "../cli/run.ts";
-import { ask, type Body, gateway, goOn, question, rawUpstream, scripted } from "./gateways.ts";
+import { ask, type Body, gateway, goOn, openGateway, question, rawUpstream, scripted } from "./gateways.ts";
 
 const noRain: Judge = async (call) =>
   call.arguments.includes("rm") ? { reason: "it removes files", rule: "no-rm" } : undefined;
@@ -149,11 +149,12 @@ describe("the journal of a conversation", () => {
     const stateDir = tempFolder("gateway");
     const model = await scripted([{ text: "Done." }, { text: "Done." }, { text: "Done." }]);
     const options = { routes: target(model.baseUrl), stateDir };
-    const url = await gateway(options);
+    const { url, close } = await openGateway(options);
     const first = [say("yes")];
     const second = [...first, said("Done."), say("yes")];
     await ask(url, "chat", chat(first), headers);
     await ask(url, "chat", chat(second), headers);
+    await close();
     const again = await gateway(options);
     await ask(again, "chat", chat([...second, said("Done."), say("and more")]), headers);
     const [journal] = records(stateDir);
@@ -262,9 +263,10 @@ test("a response that was stored is still there after a restart, unless the clie
   const stateDir = tempFolder("gateway");
   const model = await scripted([{ text: "One." }, { text: "Two." }, { text: "Three." }]);
   const options = { routes: target(model.baseUrl), stateDir };
-  const url = await gateway(options);
+  const { url, close } = await openGateway(options);
   const kept = await ask(url, "responses", question("responses", false, "first words"));
   const passing = await ask(url, "responses", { ...question("responses", false), store: false });
+  await close();
   const again = await gateway(options);
   const goesOn = (id: string | undefined) =>
     ask(again, "responses", { ...question("responses", false, "more"), previous_response_id: id ?? "" });

@@ -59,6 +59,53 @@ describe.each(["chat", "messages", "responses", "gemini", "text:hermes"])("on a 
     expect((await client.responses.retrieve(second.id)).id).toBe(second.id);
   });
 
+  test("a response repeats what was asked for, streamed, whole and when it is looked up", async () => {
+    const { url } = await started();
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+    const asked = {
+      model: wire === "responses" ? "real" : "any",
+      input: "weather?",
+      instructions: "Be brief.",
+      tools: [{ type: "function" as const, name: "weather", parameters: schema, strict: false }],
+      tool_choice: { type: "function" as const, name: "weather" },
+      temperature: 0.25,
+      top_p: 0.5,
+      parallel_tool_calls: false,
+      max_output_tokens: 1234,
+      metadata: { ticket: "7" },
+      reasoning: { effort: "low" as const },
+      text: { verbosity: "low" as const },
+      truncation: "auto" as const,
+      user: "somebody",
+    };
+    const { model: _model, input: _input, ...settings } = asked;
+    const repeated = {
+      ...settings,
+      text: { format: { type: "text" }, verbosity: "low" },
+      reasoning: { effort: "low", summary: null },
+      store: true,
+      previous_response_id: null,
+    };
+    const first = await client.responses.create(asked);
+    // On the same wire the answer is the model's own; what we keep of it says what was asked for.
+    if (wire !== "responses") expect(first).toMatchObject(repeated);
+    const kept = await client.responses.retrieve(first.id);
+    expect(kept).toMatchObject(repeated);
+    expect(kept.created_at).toBeGreaterThan(1_700_000_000);
+    const told: unknown[] = [];
+    const { input: _same, ...again } = { ...asked, model: "other", tool_choice: "auto" as const };
+    const made = first.output.find((item) => item.type === "function_call");
+    const stream = client.responses.stream({
+      ...again,
+      previous_response_id: first.id,
+      input: [{ type: "function_call_output", call_id: made?.call_id ?? "", output: "rain" }],
+    });
+    for await (const event of stream) if ("response" in event) told.push(event.response);
+    expect(told).toHaveLength(3);
+    for (const one of told)
+      expect(one).toMatchObject({ ...repeated, tool_choice: "auto", previous_response_id: first.id });
+  });
+
   test("Anthropic's Messages streams thoughts and a call, and takes both back", async () => {
     const { url } = await started();
     const client = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });

@@ -72,7 +72,7 @@ test.each([["list"], ["doctor"], ["tools", "x"]])(
     const cwd = mkdtempSync(join(tmpdir(), "callgate-clone-"));
     const pwned = join(cwd, "pwned");
     writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { x: { command: "touch", args: [pwned] } } }));
-    const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+    const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
     const env = { ...process.env, CALLGATE_HOME: mkdtempSync(join(tmpdir(), "callgate-home-")) };
     const { stderr } = spawnSync(process.execPath, [cli, "mcp", ...words], { cwd, env, encoding: "utf8" });
     expect(stderr).toContain("not trusted");
@@ -109,7 +109,7 @@ test("a result that would rewrite the screen is written out where a person reads
   const args = JSON.stringify([hostile, "plain"]);
   const settings = `[mcpServers.s]\ncommand = ${JSON.stringify(process.execPath)}\nargs = ${args}\ndefault_tools_approval_mode = "approve"\n`;
   writeFileSync(join(home, "callgate.toml"), settings);
-  const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+  const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
   const out = execFileSync(process.execPath, [cli, "mcp", "call", "s", "ansi"], {
     cwd: mkdtempSync(join(tmpdir(), "callgate-cwd-")),
     env: { ...process.env, CALLGATE_HOME: home },

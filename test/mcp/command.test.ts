@@ -10,7 +10,7 @@ import { startOAuthServer } from "./oauth-server.ts";
 import { installSecretTool } from "./secret-tool.ts";
 import { connectHttp } from "./served.ts";
 
-const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();

@@ -10,7 +10,7 @@ import { canHold } from "../runtime/effects/held.ts";
 import { program } from "./connect.ts";
 import { createClient, pixel, type ClientSetup } from "./served.ts";
 
-const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();

@@ -1,25 +1,14 @@
 /** Servers that send without end, or more than anybody asked for. */
-import { createServer, type RequestListener, type Server } from "node:http";
+import type { RequestListener } from "node:http";
 import { createGzip, gzipSync } from "node:zlib";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createHttpModel, createTextModel, type HttpModelOptions } from "../../src/model/index.ts";
 import type { ModelEvent, ModelRequest } from "../../src/spec/model.ts";
 import { codecs, collect } from "../../src/wire/index.ts";
-
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
-});
+import { serve } from "./serve.ts";
 
 async function modelAt(answer: RequestListener, options: Partial<HttpModelOptions> = {}) {
-  const server = createServer(answer);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  return createHttpModel({ codec: codecs.chat, baseUrl: `http://127.0.0.1:${port}/v1`, model: "m", ...options });
+  return createHttpModel({ codec: codecs.chat, baseUrl: await serve(answer), model: "m", ...options });
 }
 
 const request: ModelRequest = {

@@ -1,26 +1,17 @@
-import { createServer, type RequestListener, type Server } from "node:http";
-import { afterEach, expect, test } from "vitest";
-import { createHttpModel, createTransport, defaultLimits, type HttpModelOptions } from "../../src/model/index.ts";
+import type { RequestListener } from "node:http";
+import { expect, test } from "vitest";
+import { createHttpModel, type HttpModelOptions } from "../../src/model/index.ts";
+import { createTransport } from "../../src/model/transport.ts";
+import { defaultLimits } from "../../src/model/transport.ts";
 import { chat } from "../../src/wire/chat/index.ts";
 import { collect } from "../../src/wire/index.ts";
 import { responses } from "../../src/wire/responses/index.ts";
-
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
-});
+import { serve, servers } from "./serve.ts";
 
 async function modelAt(answer: RequestListener, options: Partial<HttpModelOptions> = {}) {
-  const server = createServer(answer);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
   return createHttpModel({
     codec: chat,
-    baseUrl: `http://127.0.0.1:${port}/v1`,
+    baseUrl: await serve(answer),
     model: "m",
     keyName: "MY_KEY",
     sleep: async () => undefined,

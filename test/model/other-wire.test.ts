@@ -1,6 +1,6 @@
 /** A server that speaks another wire than it is asked in: said at once, with what to look at. */
 import { expect, test } from "vitest";
-import { createReader } from "../../src/model/reader.ts";
+import { createReader } from "../../src/model/http.ts";
 import type { Answer } from "../../src/spec/model.ts";
 import { answerToEvents, codecs, encodeSse, type WireName } from "../../src/wire/index.ts";
 
@@ -15,7 +15,11 @@ const answer: Answer = {
 function read(spoken: WireName, asked: WireName) {
   const encoder = codecs[spoken].createEncoder({ model: "m" });
   const body = encodeSse(answerToEvents(answer).flatMap((event) => encoder.push(event)));
-  const reader = createReader(codecs[asked], {}, new URL("http://host/v1"));
+  const reader = createReader(
+    codecs[asked],
+    {},
+    { url: new URL("http://host/v1"), headers: {}, redact: (text) => text },
+  );
   const last = [...reader.push(new TextEncoder().encode(body)), ...reader.end()].at(-1);
   return last?.type === "answer.ended" ? last.answer : undefined;
 }
@@ -30,7 +34,11 @@ test.each(wires.flatMap((spoken) => wires.map((asked) => [spoken, asked] as cons
 );
 
 test("an answer that is cut off before its first word is not taken for another wire", () => {
-  const reader = createReader(codecs.messages, {}, new URL("http://host/v1"));
+  const reader = createReader(
+    codecs.messages,
+    {},
+    { url: new URL("http://host/v1"), headers: {}, redact: (text) => text },
+  );
   const frames = ['{"type":"message_start","message":{"id":"m","content":[]}}', '{"type":"ping"}', '{"type":"ping"}'];
   reader.push(new TextEncoder().encode(encodeSse(frames.map((data) => ({ data })))));
   expect(reader.end().at(-1)).toMatchObject({ type: "answer.ended", answer: { outcome: "truncated" } });

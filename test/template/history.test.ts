@@ -3,7 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { text } from "../../src/base/content.ts";
-import { encodeCalls, encodeResults, findDialect, type Dialect } from "../../src/dialect/index.ts";
+import { encodeCalls, encodeResults, type Dialect } from "../../src/dialect/index.ts";
+import { toDialect } from "../../src/dialect/dialects.ts";
 import { spellId } from "../../src/dialect/write/call.ts";
 import { createCompletionsCodec } from "../../src/model/completions.ts";
 import { createProviderModel, type ProviderModelOptions } from "../../src/model/provider-model.ts";
@@ -18,7 +19,7 @@ import { fixtures, shared } from "./fixtures.ts";
 const shown = [...fixtures, ...shared].flatMap(({ name, source }) => {
   const profile = inferFromTemplate(source);
   if (!profile.calls || profile.dialect === null) return [];
-  const dialect = typeof profile.dialect === "string" ? findDialect(profile.dialect) : profile.dialect;
+  const dialect = toDialect(profile.dialect);
   return [{ name, source, profile, dialect }];
 });
 

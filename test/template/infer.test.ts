@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { stableStringify } from "../../src/base/json.ts";
-import { createTextDecoder, decodeText, encodeCall, neutralize, type Dialect } from "../../src/dialect/index.ts";
+import { createTextDecoder, decodeText, encodeCalls, type Dialect } from "../../src/dialect/index.ts";
+import { neutralize } from "../../src/dialect/write/neutral.ts";
 import { deriveDialect } from "../../src/template/derive.ts";
 import { inferFromTemplate } from "../../src/template/index.ts";
 import { probeTools } from "../../src/template/probe.ts";
@@ -78,7 +79,8 @@ describe.each(all)("$name", ({ name, source }) => {
     "the derived dialect keeps the laws of all others",
     () => {
       const { dialect } = deriveDialect(sets, renderings)!;
-      const write = (args: object) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool);
+      const write = (args: object) =>
+        encodeCalls(dialect, [{ name: "f", arguments: JSON.stringify(args) }], [typedTool]);
       fc.assert(
         fc.property(typedArguments, awkward, (args, words) => {
           const text = write(args);
@@ -126,7 +128,7 @@ describe.each(all)("$name", ({ name, source }) => {
     "a call drafted before the thoughts' end does not run, one after it does",
     () => {
       const dialect = profile.dialect!;
-      const call = encodeCall(dialect, { name: "probe_alpha", arguments: '{"qzpath": "x"}' }, probeTools[0]);
+      const call = encodeCalls(dialect, [{ name: "probe_alpha", arguments: '{"qzpath": "x"}' }], [probeTools[0]!]);
       const close = profile.reasoning?.close ?? "</think>";
       for (const startsIn of ["text", "reasoning", "unknown"] as const) {
         const runs = (text: string) =>
@@ -154,7 +156,11 @@ function countMarkers(text: string, markers: readonly string[]): number {
 test("a derived dialect keeps what it reads to the last character", () => {
   const { dialect } = inferFromTemplate(fixtures.find(({ name }) => name === "id-first")!.source);
   const args = { qzpath: ' "quoted" <|endcall|> \n', qzcount: 3 };
-  const text = encodeCall(dialect!, { name: "probe_alpha", id: "c1", arguments: JSON.stringify(args) }, probeTools[0]);
+  const text = encodeCalls(
+    dialect!,
+    [{ name: "probe_alpha", id: "c1", arguments: JSON.stringify(args) }],
+    [probeTools[0]!],
+  );
   const [item] = decodeText(text, { dialect: dialect!, tools: probeTools }).items;
   expect(item).toMatchObject({ type: "call", name: "probe_alpha", id: "c1", complete: true });
   if (item?.type === "call") expect(stableStringify(JSON.parse(item.arguments))).toBe(stableStringify(args));

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { collect } from "../../src/wire/answer.ts";
 import type { Frame } from "../../src/wire/codec.ts";
-import { getCodec } from "../../src/wire/index.ts";
+import { codecs } from "../../src/wire/index.ts";
 import { createRunFinder, cutFrame } from "../../src/wire/runs.ts";
 import { encodeFrame } from "../../src/wire/sse.ts";
 import { createStreamReader } from "../../src/wire/stream.ts";
@@ -110,9 +110,9 @@ test.each([
       const frames = write(said);
       const bytes = Buffer.from(frames.map(encodeFrame).join(""));
       const how = { thinkTags: true };
-      const decoder = getCodec(wire).createDecoder(how);
+      const decoder = codecs[wire].createDecoder(how);
       const expected = collect([...frames.flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
-      const reader = createStreamReader(getCodec(wire), how);
+      const reader = createStreamReader(codecs[wire], how);
       const events = [];
       let at = 0;
       for (const size of [...sizes, bytes.length]) {
@@ -160,7 +160,7 @@ test("words behind an error are not read as a run either", () => {
   const said = (content: string) =>
     encodeFrame({ data: JSON.stringify({ choices: [{ index: 0, delta: { content } }] }) });
   const broken = encodeFrame({ data: JSON.stringify({ error: { message: "out of memory" } }) });
-  const reader = createStreamReader(getCodec("chat"));
+  const reader = createStreamReader(codecs.chat);
   const events = [...reader.push(said("a")), ...reader.push(broken + said("b").repeat(40)), ...reader.end()];
   expect(collect(events)).toMatchObject({ outcome: "error", items: [{ content: [{ text: "a" }] }] });
 });

@@ -4,16 +4,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { text } from "../../src/base/content.ts";
 import type { Answer, CallItem, Item, ModelError, ModelEvent, ModelRequest } from "../../src/spec/model.ts";
-import {
-  answerToEvents,
-  codecs,
-  collect,
-  createSseReader,
-  decodeSse,
-  encodeSse,
-  type Codec,
-  type WireName,
-} from "../../src/wire/index.ts";
+import { answerToEvents, codecs, collect, encodeSse, type Codec, type WireName } from "../../src/wire/index.ts";
+import { createSseReader, decodeSse } from "../../src/wire/sse.ts";
 
 const wires = ["chat", "responses", "messages", "gemini"] as const;
 const pairs = wires.flatMap((from) => wires.map((to) => [from, to] as const));

@@ -5,6 +5,5 @@ export { toAiSdkModel } from "./model.ts";
 export type { AiSdkModel } from "./prompt.ts";
 export { toAiSdkSandbox } from "./sandbox.ts";
 export type { AiSdkSandbox, AiSdkSandboxProcess } from "./sandbox.ts";
-export { createCallFolder } from "../call-store.ts";
-export type { CallFolderOptions, CallStore, KeptCall } from "../call-store.ts";
+export type { CallStore, KeptCall } from "../../store/call-store.ts";
 export type { AdapterOptions, ToolHost } from "../calls.ts";

@@ -2,7 +2,7 @@
 import type { LanguageModel } from "ai";
 import { text, type Part } from "../../base/content.ts";
 import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
-import type { CallItem, Item, ModelRequest, ReasoningItem, ToolChoice, ToolSpec } from "../../spec/model.ts";
+import type { CallItem, Item, ModelRequest, ToolChoice, ToolSpec } from "../../spec/model.ts";
 
 /** The third version of the AI SDK's model interface, which AI SDK 6 and 7 accept. */
 export type AiSdkModel = Extract<Exclude<LanguageModel, string>, { readonly specificationVersion: "v3" }>;
@@ -95,7 +95,7 @@ function assistantItem(part: Extract<Message, { role: "assistant" }>["content"][
       return [{ type: "message", role: "assistant", content: [text(part.text)] }];
     case "reasoning":
       // What we attached to the part ourselves is restored unchanged.
-      return [{ type: "reasoning", ...defined({ text: part.text || undefined }), ...kept } as ReasoningItem];
+      return [{ type: "reasoning", ...defined({ text: part.text || undefined }), ...kept }];
     case "tool-call": {
       const call: CallItem = {
         type: "call",
@@ -125,7 +125,7 @@ function toPart(part: Extract<Message, { role: "user" }>["content"][number]): Pa
   const where = data instanceof URL ? { url: data.href } : { data: toBase64(data) };
   if (mediaType.startsWith("image/"))
     return { type: "image", ...(mediaType === "image/*" ? {} : { mediaType }), ...where };
-  if (mediaType.startsWith("audio/") && "data" in where) return { type: "audio", mediaType, data: where.data! };
+  if (mediaType.startsWith("audio/") && "data" in where) return { type: "audio", mediaType, data: where.data };
   return { type: "file", mediaType, ...defined({ name: filename }), ...where };
 }
 

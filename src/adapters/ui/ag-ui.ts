@@ -25,7 +25,7 @@ export interface AgUiInput extends AgUiRun {
   readonly resume?: readonly { readonly interruptId: string; readonly status?: string; readonly payload?: unknown }[];
 }
 
-/** One run, from RUN_STARTED to RUN_FINISHED or RUN_ERROR. Calls that wait for a person end it as interrupts. */
+/** A turn as the events of one AG-UI run, from RUN_STARTED to RUN_FINISHED or RUN_ERROR. Calls that wait for a person end it as interrupts. */
 export async function* toAgUi(events: AsyncIterable<SessionEvent>, run: AgUiRun): AsyncGenerator<AgUiEvent> {
   const { threadId, runId } = run;
   const open: OpenItems = new Map();

@@ -4,7 +4,7 @@
  */
 import type { ApprovalAnswer, Approver } from "../../spec/stages.ts";
 
-/** For `createSession({ approver: answerLater })`. The turn ends as waiting and continues when the answer arrives. */
+/** An approver that puts every question off: the turn ends as waiting, and continues when the answer arrives. */
 export const answerLater: Approver = { ask: async () => "later" };
 
 /** An approver whose questions stay open until `answer` is called, by the web page for example. */

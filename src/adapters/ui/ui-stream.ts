@@ -29,7 +29,7 @@ const finishes = {
   error: "error",
 } as const satisfies Record<TurnEndReason, string>;
 
-/** The chunks of one turn, from `start` to `finish`. Everything that a call does is reported under its id. */
+/** A turn as the chunks that `useChat` reads, from `start` to `finish`. Everything that a call does is reported under its id. */
 export async function* toUiMessageStream(
   events: AsyncIterable<SessionEvent>,
   { messageId = crypto.randomUUID() }: UiStreamOptions = {},

@@ -70,7 +70,7 @@ function endsInClose(text: string, plan: Plan): boolean {
   return text.length - withoutPartial(text, closesOf(plan)).length >= 4;
 }
 
-/** `{` or `[`: the message may be calls and nothing else. */
+/** A message that begins with `{` or `[` may consist of calls and nothing else. */
 function startsWhole(code: number): boolean {
   return code === 0x7b || code === 0x5b;
 }
@@ -93,7 +93,7 @@ function* readThoughts(context: Context, plan: Plan, reasoning: Reasoning): Read
   }
 }
 
-/** The answer ended in the middle of the closing marker. */
+/** The text without the beginning of a closing marker, in the middle of which the answer ended. */
 function withoutPartial(text: string, close: readonly string[]): string {
   for (let length = Math.min(text.length, 32); length > 1; length--) {
     if (close.some((marker) => marker.startsWith(text.slice(-length)))) return text.slice(0, -length);
@@ -219,7 +219,7 @@ function* readBare(
   return true;
 }
 
-/** Leftovers right behind a call. */
+/** Skips what models leave behind a call by mistake, such as a second closing tag. */
 function* skipStray(context: Context, plan: Plan): Reading<void> {
   const { input, emit } = context;
   while (emit.afterCall()) {
@@ -253,7 +253,10 @@ function* dropRest(context: Context): Reading<void> {
   }
 }
 
-/** Calls that nothing marks: the whole message must be calls, and of declared tools if tools are declared. */
+/**
+ * Reads calls that nothing marks. The whole message must consist of them, and their tools must be
+ * declared if any are.
+ */
 function* readWhole(context: Context, plan: Plan): Reading<void> {
   const { input, emit } = context;
   for (const reader of plan.whole) {
@@ -280,7 +283,7 @@ function* readWhole(context: Context, plan: Plan): Reading<void> {
   }
 }
 
-/** `[name(` inside text, where `name` is a declared tool. */
+/** Reads a call that begins with `[name(` inside text, if `name` is a declared tool. */
 function* readPythonInText(context: Context, plan: Plan): Reading<boolean> {
   const { input } = context;
   const at = yield* afterSpace(input, 1);

@@ -18,7 +18,7 @@ export interface Arguments {
   mayTake(name: string): boolean;
   /** A parameter that is given again replaces the first one, or makes a list with it. */
   begin(name: string, told?: Told): ValueSink;
-  /** Closes the object. */
+  /** Writes the end of the JSON object. */
   finish(): void;
 }
 
@@ -28,12 +28,12 @@ export interface ValueSink {
 }
 
 export function createArguments(writer: CallWriter, options: ArgumentsOptions): Arguments {
-  /** The beginning of each text: enough for a word that decides what others may be. */
+  /** How each text begins. That is enough for a word that decides what other parameters may be. */
   const given = new Map<string, string>();
   // Repeated elements make up a list, so a list is written when the call ends.
   const lists = new Map<string, string[]>();
   let open = false;
-  // All arguments inside one parameter of this name: some models wrap them once more.
+  // Some models put all arguments into one parameter of this name.
   let wrapper: { readonly name: string; readonly text: string; readonly told: Told } | undefined;
   const parameters = writer.tool?.parameters;
 
@@ -141,7 +141,7 @@ const decidingWord = 64;
 /** Names under which models put all arguments at once. */
 const wrappers: ReadonlySet<string> = new Set(["arguments", "input", "properties"]);
 
-/** `<value>0.8</value>`: an element around something that is not text. */
+/** Some models put `<value>` around a value that is not text: `<value>0.8</value>`. */
 function unwrapValue(text: string, notes: Notes): string {
   const word = text.trim();
   if (!word.startsWith("<value>") || !word.endsWith("</value>")) return text;

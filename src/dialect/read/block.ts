@@ -65,7 +65,7 @@ export function createBlockReader(
     return "none";
   }
 
-  /** After a call: what may follow it inside the block. True means to look for another. */
+  /** Reads what may follow a call inside the block. True means that another call may come. */
   function* goesOn(context: Context): Reading<boolean | "broken"> {
     const { input } = context;
     const at = yield* afterSpace(input);
@@ -100,7 +100,7 @@ export function createBlockReader(
       yield* skipSpace(input);
       for (let mark = yield* skipMarker(input, skipped); mark !== undefined; mark = yield* skipMarker(input, skipped)) {
         yield* skipSpace(input);
-        // At the block's own end it is a slip. Anywhere else, the thoughts around the calls end here.
+        // At the block's own end it is a mistake of the model. Anywhere else, the thoughts around the calls end here.
         const atEnd = (yield* codeAt(input)) < 0 || (yield* markerAt(input, closes)) !== undefined;
         if (thoughtEnds.includes(mark) && !atEnd) context.emit.draft();
       }
@@ -138,7 +138,7 @@ export function createBlockReader(
   };
 }
 
-/** A name alone opens these, which after a call would take prose for another call. */
+/** Whether something else than a name opens the body. After a call, a name alone could be prose. */
 function isMarked(body: Body): boolean {
   return body.kind === "pairs" ? body.call !== undefined : body.kind !== "named" || body.before !== undefined;
 }

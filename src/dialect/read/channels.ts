@@ -41,7 +41,10 @@ const harmonyEnds = createScanner(["<|end|>", "<|call|>", "<|return|>", "<|start
 const messageEnds = markers(["<|end|>", "<|call|>", "<|return|>"]);
 const messageMark = createScanner(["<|message|>"]);
 
-/** `<|start|>assistant to=functions.X<|channel|>commentary <|constrain|>json<|message|>…<|call|>`, recipient on either side. */
+/**
+ * Reads `<|start|>assistant to=functions.X<|channel|>commentary <|constrain|>json<|message|>…<|call|>`.
+ * The recipient may also stand behind the channel.
+ */
 function* readHarmony(context: Context): Reading<void> {
   const { input, emit } = context;
   for (let first = true; ; first = false) {
@@ -54,7 +57,7 @@ function* readHarmony(context: Context): Reading<void> {
     if (found === undefined) return emit.text(header);
     take(input, found.length);
     const recipient = /\bto=([^\s<]{1,256})/.exec(header)?.[1];
-    // A header may be begun twice: the last channel is the one.
+    // A header may be begun twice. The last channel counts.
     const channel = /^<\|channel\|>\s{0,8}([a-z]{1,32})/.exec(header.slice(header.lastIndexOf("<|channel|>")))?.[1];
     if (header.includes("<|start|>") && /<\|start\|>(?:functions|tool)/.test(header))
       return emit.issue("fabricated-result");
@@ -83,11 +86,11 @@ function* readArguments(context: Context, name: string, next = harmonyHeads.mark
   if (!ended) yield* textUntil(input, harmonyEnds, () => {});
 }
 
-/** A header quoted in thoughts or in an answer is no header: their end must come first. */
+/** The ends of thoughts and of answers. A header that is quoted before one of them is not a header. */
 const museEnds = createScanner(["<|eom|>", "<|eot|>"]);
 const museCallEnds = createScanner(museEnds.markers, ["<|start|>assistant to="]);
 
-/** `to=self` thinks, `to=user` speaks, `to=NAME` holds the calls; nothing else may. */
+/** Messages `to=self` are thoughts, those `to=user` are text, and only those `to=NAME` hold calls. */
 function* readMuse(context: Context, plan: Plan): Reading<void> {
   const { input, emit } = context;
   const [reader] = plan.blocks;
@@ -111,7 +114,7 @@ function* readMuse(context: Context, plan: Plan): Reading<void> {
 const museHeads = ["<|start|>assistant to="];
 const firstMuseHeads = markers(museHeads, ["to="]);
 
-/** The recipient of the message that begins here; undefined when no header stands here. */
+/** The recipient of the message that begins here, or undefined if there is no header here. */
 function* museHeader(context: Context, first: boolean): Reading<string | undefined> {
   const { input } = context;
   const at = yield* afterSpace(input);
@@ -128,7 +131,10 @@ function* museHeader(context: Context, first: boolean): Reading<string | undefin
 const inklingHeads = createScanner(["<|message_model|>", "<|message_user|>", "<|content_"]);
 const inklingEnds = createScanner(["<|end_message|>", "<|message_model|>", "<|message_user|>", "<|content_"]);
 
-/** `<|message_model|>NAME<|content_invoke_tool_json|>{"name": …, "args": {…}}<|end_message|>`; `_text` has the tool's plain input. */
+/**
+ * Reads `<|message_model|>NAME<|content_invoke_tool_json|>{"name": …, "args": {…}}<|end_message|>`. After
+ * `_text` instead of `_json` comes the tool's plain input.
+ */
 function* readInkling(context: Context): Reading<void> {
   const { input, emit } = context;
   let recipient = "";
@@ -168,7 +174,7 @@ function* readInkling(context: Context): Reading<void> {
   }
 }
 
-/** Text for a tool that takes text, or for its only parameter that does. */
+/** Reads text as the input of a tool that takes text, or as its only parameter that takes text. */
 function* readPlainInput(context: Context, name: string): Reading<void> {
   const writer = context.call({ name, untyped: true });
   let text = "";
@@ -182,7 +188,7 @@ function* readPlainInput(context: Context, name: string): Reading<void> {
 
 const functionaryMark = createScanner([">>>"]);
 
-/** `>>>NAME` and a line with JSON; `>>>all` and text. The first mark is part of the prompt. */
+/** Reads `>>>NAME` with a line of JSON, and `>>>all` with text. The first mark is part of the prompt. */
 function* readFunctionary(context: Context): Reading<void> {
   const { input, emit } = context;
   for (let first = true; ; first = false) {
@@ -198,7 +204,7 @@ function* readFunctionary(context: Context): Reading<void> {
   }
 }
 
-/** A name alone on its line, with JSON on the next one (or `all`). */
+/** A name that stands alone on its line, if JSON follows on the next line or the name is `all`. */
 function* lineName(context: Context): Reading<string | undefined> {
   const { input } = context;
   let length = 0;

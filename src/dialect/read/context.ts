@@ -12,7 +12,7 @@ export interface Context {
   readonly tools: ToolTable;
   /** Calls of the block being read. What breaks the block breaks them all. */
   readonly opened: CallWriter[];
-  /** The body read last. */
+  /** The kind of the body that was read last. */
   last?: Body["kind"];
   /** Starts a call. It is held back while nothing confirms it yet. */
   call(head: CallHead): CallWriter;

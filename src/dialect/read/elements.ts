@@ -28,7 +28,7 @@ export interface ElementRules {
 const tagName = /<(\/?)([A-Za-z0-9_.:-]{1,128})((?:\s[^<>]{0,2048})?)(\/?)>/y;
 const depthLimit = 32;
 
-/** The elements at the top of the text; undefined when tags do not match. */
+/** The outermost elements of the text, or undefined if the tags do not match. */
 export function contentOf(raw: string, prefix: string): Content | undefined {
   const elements: Element[] = [];
   let text = "";
@@ -72,7 +72,7 @@ function nextTag(raw: string, prefix: string, from: number): Tag | undefined {
   return undefined;
 }
 
-/** The closing tag of this name at the same depth of that name. */
+/** The tag that closes an element of this name, which may hold other elements of its name. */
 function closeOf(raw: string, prefix: string, name: string, from: number): Tag | undefined {
   let depth = 0;
   for (let tag = nextTag(raw, prefix, from); tag !== undefined; tag = nextTag(raw, prefix, tag.end)) {
@@ -104,7 +104,7 @@ export function elementToJson(inner: string, schema: unknown, rules: ElementRule
   return textToJson(text(), types.size === 0 ? undefined : types, rules.notes);
 }
 
-/** `1, 2, 3` or a number per line, where the schema wants a list of numbers. */
+/** Reads `1, 2, 3`, or one number on each line, if the schema wants a list of numbers. */
 function numbersOf(word: string, node: Record<string, unknown>, rules: ElementRules): string | undefined {
   const types = typesOf(follow(rules.root, itemsOf(node, rules.root)), rules.root, 0);
   const isNumber = types.has("number") || types.has("integer");
@@ -150,7 +150,7 @@ export function objectToJson(
   return `{${fields.join(",")}}`;
 }
 
-/** Several elements of one name are a list; one is itself. */
+/** Several elements of one name become a list. A single one becomes a value. */
 function repeatedToJson(inners: readonly string[], schema: unknown, rules: ElementRules, depth: number): string {
   if (inners.length === 1) return elementToJson(inners[0]!, schema, rules, depth);
   const items = itemsOf(schema, rules.root);

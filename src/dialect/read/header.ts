@@ -7,9 +7,9 @@ export interface Header {
   readonly name: string;
   readonly attributes: ReadonlyMap<string, string>;
   readonly selfClosing: boolean;
-  /** Characters from where it began to behind its end. */
+  /** How many characters it takes, its end included. */
   readonly length: number;
-  /** `<parameter=key=value`: the value began inside the tag. */
+  /** Set if the value begins inside the tag, as in `<parameter=key=value`. */
   readonly value?: string;
   readonly repair?: Repair;
 }
@@ -19,7 +19,7 @@ const nameKeys = ["name", "tool", "key"];
 /** What an attribute may say beside the name; any other word for the name is a family's own. */
 const otherKeys: ReadonlySet<string> = new Set(["type", "string", "index", "id", "class"]);
 
-/** Undefined: there is no tag here that names anything. */
+/** Undefined if there is no tag here that names anything. */
 export function* headerAt(input: Input, offset: number, end: string): Reading<Header | undefined> {
   const first = yield* codeAt(input, offset);
   return first === 0x3d ? yield* equalsHeader(input, offset, end) : yield* attributeHeader(input, offset, end);
@@ -38,7 +38,7 @@ function* equalsHeader(input: Input, offset: number, end: string): Reading<Heade
   return undefined;
 }
 
-/** `>NAME</function>`: the name stands where the content should. Undefined: that is no name. */
+/** Reads `>NAME</function>`, where the name stands in the place of the content. Undefined if it is not a name. */
 export function* textHeaderAt(
   input: Input,
   offset: number,
@@ -74,7 +74,7 @@ function unquote(text: string): string {
   return quoted ? quoted[2]! : text;
 }
 
-/** The `>` is missing: a line end stands for it, or the value began after a second `=`. */
+/** Reads a tag without its `>`. The line ends instead, or the value begins after a second `=`. */
 function unfinished(text: string, length: number, line: boolean): Header | undefined {
   const split = text.indexOf("=");
   if (split > 0) {
@@ -113,7 +113,7 @@ function* attributeHeader(input: Input, offset: number, end: string): Reading<He
     }
     if (spot === "before value" && (code === 0x22 || code === 0x27)) quote = code;
     spot = nextSpot(spot, code, quote);
-    // Prose after all: nothing more needs to be held back for it.
+    // It is prose after all, so nothing more has to be held back for it.
     if (spot === "other") return undefined;
   }
   return undefined;
@@ -130,7 +130,7 @@ function nextSpot(spot: Spot, code: number, quote: number): Spot {
   return spot !== "after key" && isKeyCode(code) ? "key" : "other";
 }
 
-/** A name; beyond ASCII also the odd character that a tokenizer leaves for a space. */
+/** Characters of a key. Beyond ASCII there may be the odd character that a tokenizer leaves for a space. */
 const isKeyCode = codesOf(`${letters}${digits}_:.-/`, true);
 
 function withAttributes(text: string): Omit<Header, "length"> | undefined {
@@ -162,7 +162,7 @@ const entities = new Map([
   ["apos", "'"],
 ]);
 
-/** The five named references and numeric ones, once. */
+/** Replaces the five named references of XML and numeric ones, once. */
 export function decodeEntities(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(/&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/g, (whole, hex, decimal, name) => {
@@ -172,7 +172,7 @@ export function decodeEntities(text: string): string {
   });
 }
 
-/** For attribute values: what would end them or be read as a reference. */
+/** Escapes what would end an attribute's value or be read as a reference. */
 export function encodeAttribute(text: string): string {
   return text.replace(/[&"<>\n\r\t]/g, (char) => `&#${char.charCodeAt(0)};`);
 }

@@ -103,7 +103,7 @@ function begin(context: Context, draft: Draft): CallWriter | undefined {
   return draft.writer;
 }
 
-/** `{"NAME": {…}}` */
+/** Reads a call of the form `{"NAME": {…}}`. */
 function* readNamedKey(context: Context, draft: Draft): Reading<Outcome> {
   const { input } = context;
   take(input, 1);
@@ -146,7 +146,7 @@ function* readFields(context: Context, draft: Draft): Reading<Outcome> {
   }
 }
 
-/** A key and its colon. */
+/** Reads a key and its colon, up to the value. */
 function* readField(context: Context, draft: Draft): Reading<Outcome | { readonly name: string }> {
   const { input } = context;
   let json = "";
@@ -194,7 +194,10 @@ function* readArguments(context: Context, draft: Draft): Reading<Outcome> {
   return outcome;
 }
 
-/** Arguments as a JSON string that holds JSON: OpenAI's own way, so one layer is no repair. */
+/**
+ * Reads arguments that are a JSON string with JSON in it. OpenAI itself writes them so, so one layer is
+ * not a repair.
+ */
 function* readEncoded(context: Context, draft: Draft): Reading<Outcome> {
   let json = "";
   const outcome = yield* readLiteral(context.input, (piece) => (json += piece), {}, draft.notes);

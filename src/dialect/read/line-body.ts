@@ -45,7 +45,7 @@ function* readJson(context: Context, writer: CallWriter): Reading<boolean> {
   return (yield* readLiteral(context.input, writer.write, {}, writer.repairs)) === "ok";
 }
 
-/** Plain text stands for the tool's only parameter. */
+/** Reads one line. Plain text is the value of the tool's only parameter. */
 function* readLine(context: Context, body: ActionBody, writer: CallWriter): Reading<boolean> {
   const key = onlyText(writer);
   let text = "";

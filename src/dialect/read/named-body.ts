@@ -26,7 +26,7 @@ export interface NamedMarks {
   readonly body: NamedBody;
   /** What may end a name or an id. */
   readonly ends: readonly string[];
-  /** The same, and what shows that there is no name. */
+  /** The same markers, and those which show that there is no name. */
   readonly inWord: Scanner;
   /** What can only come after a call: the end of its section, or the next call. */
   readonly after: readonly string[];
@@ -84,7 +84,7 @@ function* closeCall(context: Context, { body, after }: NamedMarks): Reading<Resu
   return "broken";
 }
 
-/** The name or the id: short, on the way to its separator. */
+/** Reads the name or the id, which is short, up to its separator. */
 function* readWord(context: Context, { body, ends, inWord }: NamedMarks): Reading<string | undefined> {
   let word = "";
   const marker = yield* textUntil(context.input, inWord, (text) => (word += text.slice(0, nameLimit + 1)));
@@ -117,7 +117,7 @@ function* readArguments(context: Context, body: NamedBody, head: string, id: str
   return "broken";
 }
 
-/** The arguments as a JSON string of themselves. */
+/** Reads arguments that are written as a JSON string with JSON in it. */
 function* readEncoded(input: Input, write: (json: string) => void, notes: Notes): Reading<Outcome> {
   let text = "";
   const outcome = yield* readLiteral(input, (piece) => (text += piece), {}, notes);
@@ -144,7 +144,7 @@ function start(context: Context, name: string, id: string | undefined): CallWrit
   return writer;
 }
 
-/** `functions.NAME:N`, also with `_` for either mark, without the prefix, or with the counter alone. */
+/** Reads `functions.NAME:N`, also with `_` for either mark, without the prefix, or with the number alone. */
 function kimiName(context: Context, head: string): { readonly name: string | undefined; readonly id: string } {
   if (/^\d{1,9}$/.test(head)) return { name: undefined, id: head };
   const full = /^(?:functions?[._])?(.{1,256}?)(?:[:_]\d{1,9})?$/.exec(head)?.[1] ?? head;
@@ -155,7 +155,7 @@ function kimiName(context: Context, head: string): { readonly name: string | und
   return { name: name ?? exact ?? full, id: head };
 }
 
-/** The only declared tool that has all these parameters; none when there are several. */
+/** The only declared tool that has all these parameters. Undefined if there are several. */
 function toolForArguments(context: Context, json: string): string | undefined {
   const args: unknown = JSON.parse(json);
   if (!isObject(args)) return undefined;

@@ -53,7 +53,7 @@ export function createPairsMarks(body: PairsBody, block: Block): PairsMarks {
   };
 }
 
-/** `NAME<key>value</key></NAME>`: what no dialect has, and models write. */
+/** No dialect has `NAME<key>value</key></NAME>`, but models write it. */
 const bareElements: TaggedBody = {
   kind: "tagged",
   call: [],
@@ -88,7 +88,7 @@ export function* readPairsBody(context: Context, marks: PairsMarks): Reading<Res
   return yield* readPairs(context, marks, writer);
 }
 
-/** Prose after the opener is no call: a key, the end of the call or JSON must follow the name. */
+/** Prose after the opener is not a call. A key, the end of the call or JSON must follow the name. */
 function* looksLikeCall(context: Context, marks: PairsMarks): Reading<boolean> {
   if ((yield* codeAt(context.input)) === 0x7b) return true;
   return (yield* markerAt(context.input, marks.afterValue)) !== undefined;
@@ -115,7 +115,7 @@ function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Re
   }
 }
 
-/** Its own closing tag is the call's to take; the block's is left to the block. */
+/** Takes the call's own closing tag. The block's closing tag is left to the block. */
 function* readClose(context: Context, marks: PairsMarks): Reading<string | undefined> {
   return marks.body.call === undefined
     ? yield* markerAt(context.input, marks.closes)
@@ -167,7 +167,7 @@ function* readKey(context: Context, marks: PairsMarks): Reading<string | undefin
 
 const keyLimit = 1024;
 
-/** White space between two tags; some models write a line end as the two characters of its escape. */
+/** Skips white space between two tags. Some models write a line end as the two characters `\n`. */
 function* afterGap(input: Input, offset: number): Reading<number> {
   let at = yield* afterSpace(input, offset);
   while ((yield* markerAt(input, escapedLine, at)) !== undefined) at = yield* afterSpace(input, at + 2);
@@ -196,7 +196,7 @@ function* readValue(context: Context, marks: PairsMarks, sink: ValueSink, writer
   }
 }
 
-/** A whole `<arg_key>…</arg_key>`, and a value after it. */
+/** Whether a whole `<arg_key>…</arg_key>` stands here, with a value after it. */
 function* isKey(context: Context, marks: PairsMarks): Reading<boolean> {
   const { key, value } = marks.body;
   for (let length = key.open.length; length < 256; length++) {

@@ -1,4 +1,4 @@
-/** A dialect made ready: its markers sorted, its readers built, once per decoder. */
+/** A dialect that is ready to be read, with its markers sorted and its readers built. */
 import type { Dialect, Reasoning, TaggedBody } from "../dialect.ts";
 import { createScanner, markers, type Scanner } from "../input.ts";
 import type { TextTool, ToolTable } from "../tools.ts";
@@ -15,7 +15,7 @@ export type Opening =
 export interface Plan {
   readonly dialect: Dialect;
   readonly blocks: readonly BlockReader[];
-  /** Blocks that nothing opens: the message must be nothing else. */
+  /** Blocks that nothing opens. The message must consist of nothing else. */
   readonly whole: readonly BlockReader[];
   readonly openings: ReadonlyMap<string, Opening>;
   readonly inText: Scanner;
@@ -48,7 +48,7 @@ export function planOf(dialect: Dialect, tools: ToolTable): Plan {
   return dialect.tags?.bareNames === true ? withNames(plan, tools) : plan;
 }
 
-/** The tools' names open calls too, alone on a line. */
+/** A plan for dialects in which a tool's name alone on a line opens a call as well. */
 function withNames(plan: Plan, tools: ToolTable): Plan {
   const names = tools.list.flatMap((tool) => {
     const tag = tool.xml?.tag ?? tool.name;
@@ -86,12 +86,15 @@ function createPlan(dialect: Dialect): Plan {
   };
 }
 
-/** A closer written once too often; fences and brackets are no leftovers. */
+/** Closing markers that a model may write once too often. Fences and brackets are not among them. */
 function strayCloses({ close }: Dialect["blocks"][number]): readonly string[] {
   return close.filter((marker) => marker.length > 4);
 }
 
-/** How most models mark their thoughts: a call inside them is none, whatever else the dialect says. */
+/**
+ * How most models mark their thoughts. What looks like a call inside them is not one, whatever else the
+ * dialect says.
+ */
 const usual: Reasoning = { open: ["<think>"], close: ["</think>"] };
 
 function openingsOf(
@@ -119,7 +122,7 @@ function openingsOf(
   for (const reasoning of thoughts) add(reasoning.open, { does: "reasoning", reasoning });
   add(dialect.results ?? [], { does: "result" });
   add(dialect.drop ?? [], { does: "drop" });
-  // A tag's name may be a tool's: what echoes a result is looked for only where tags mean nothing else.
+  // A tag's name may be a tool's, so repeated results are looked for only if tags mean nothing else.
   if (dialect.tags === undefined) add(echoed, { does: "echo" });
   for (const reasoning of thoughts) add(reasoning.close, { does: "thought-end" });
   if (dialect.tags !== undefined) add(["<"], { does: "tag" });
@@ -127,10 +130,10 @@ function openingsOf(
   return openings;
 }
 
-/** Around results in one dialect or another: a model of any dialect may repeat what it was given. */
+/** Markers around results in one dialect or another. A model of any dialect may repeat what it was given. */
 const echoed = ["<tool_response>", "<function_results>", "<tool_result>", "<tool_results>", "<tool_output>"];
 
-/** What closes such a result; undefined for marks that only begin a line. */
+/** The marker that closes such a result, or undefined if the opening one only begins a line. */
 export function closeOfResult(open: string): string | undefined {
   if (/^<[a-z_]+>$/.test(open)) return `</${open.slice(1)}`;
   if (open.startsWith("[")) return `[/${open.slice(1)}`;

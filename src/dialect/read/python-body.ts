@@ -34,7 +34,7 @@ export function* readPythonBody(context: Context, body: PythonBody): Reading<Res
   }
 }
 
-/** `name(` stands at the offset: how long the name is, else 0. */
+/** How long the name is if `name(` stands at the offset, and otherwise 0. */
 export function* nameAt(input: Input, offset: number): Reading<number> {
   let length = 0;
   while (length < 256 && isNameCode(yield* codeAt(input, offset + length))) length++;
@@ -84,7 +84,7 @@ function* readArguments(context: Context, writer: CallWriter): Reading<Outcome> 
   }
 }
 
-/** `**{…}`: Python's own way to give parameters whose names are no identifiers. */
+/** Reads `**{…}`, Python's own way to give parameters whose names are not identifiers. */
 function* readMap(context: Context, writer: CallWriter, given: Set<string>): Reading<Outcome> {
   let json = "";
   if ((yield* codeAt(context.input)) !== 0x7b) return "bad";
@@ -116,7 +116,7 @@ function* readArgument(context: Context, writer: CallWriter, given: Set<string>)
   return yield* readLiteral(input, writer.write, python, writer.repairs);
 }
 
-/** `call:name{key:value}` with strings between quoting tokens. */
+/** Reads `call:name{key:value}`, with strings between quoting tokens. */
 export function* readQuotedBody(context: Context, body: QuotedBody): Reading<Result> {
   const { input } = context;
   const prefix = yield* skipMarker(input, [body.prefix]);

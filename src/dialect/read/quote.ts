@@ -7,7 +7,7 @@ import { codeAt, take, type Input, type Reading } from "../input.ts";
 
 export interface Quote {
   saw(text: string): void;
-  /** A run of ticks or tildes stands at the cursor. */
+  /** Called when a run of ticks or tildes stands at the cursor. */
   tick(input: Input, say: (text: string) => void): Reading<void>;
   inside(): boolean;
   /**
@@ -26,7 +26,7 @@ const headLimit = 16;
 export function createQuote(): Quote {
   let fence = "";
   let inline = 0;
-  /** The current line so far, as much of it as matters. */
+  /** The beginning of the current line, as much of it as matters. */
   let head = "";
   let said = false;
   let comment = false;

@@ -66,11 +66,11 @@ export function* readTag(
 interface Attributes {
   readonly text: string;
   readonly closed: boolean;
-  /** The tag was never ended, and this stands in it: `<NAME`, a body, `/>`. */
+  /** Set if the tag was never ended and a body stands in it: `<NAME`, the body, `/>`. */
   readonly body?: string;
 }
 
-/** Up to the `>` that is not inside quotes. */
+/** Reads attributes up to a `>` that is not inside quotes. */
 function* readAttributes(context: Context): Reading<Attributes | undefined> {
   let quote = -1;
   for (let length = 0; length < 65_536; length++) {
@@ -89,7 +89,7 @@ function* readAttributes(context: Context): Reading<Attributes | undefined> {
   return undefined;
 }
 
-/** `key:` on a line of its own is no attribute. */
+/** A `key:` on a line of its own is not an attribute. */
 function startsYaml(text: string): boolean {
   const body = text.trimStart();
   return text.slice(0, text.length - body.length).includes("\n") && /^[^\s=]{1,128}:\s/.test(body);
@@ -143,7 +143,7 @@ function* readBuffered(
   return inner !== undefined && json === undefined ? "none" : tellCall(context, { name: tool.name, repairs }, json);
 }
 
-/** `NAME` alone on its line, and elements named after its parameters below: a call without its own tag. */
+/** Reads a call without its own tag: `NAME` alone on its line, and below it elements named after its parameters. */
 export function* readBareName(context: Context, tool: TextTool, marker: string): Reading<boolean> {
   const { input } = context;
   if (!(yield* isPropertyAt(context, tool, yield* afterSpace(input, marker.length)))) return false;
@@ -174,7 +174,10 @@ export function* readBareName(context: Context, tool: TextTool, marker: string):
   return true;
 }
 
-/** Up to the closing tag; a tag of the same name inside must be closed as well, unless the answer ends before that. */
+/**
+ * Reads up to the closing tag. A tag of the same name inside must be closed too, unless the answer ends
+ * before that.
+ */
 function* readInner(context: Context, tag: string): Reading<string | undefined> {
   const { input } = context;
   const close = `</${tag}>`;

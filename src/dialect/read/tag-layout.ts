@@ -9,7 +9,7 @@ import { contentOf, elementToJson, objectToJson, type Content } from "./elements
 import { decodeEntities, parseAttributes } from "./header.ts";
 import { yamlToJson } from "./yaml.ts";
 
-/** Attributes, elements and body text to the parameters they stand for. */
+/** Assigns attributes, elements and body text to the parameters they stand for. */
 export function layOut(
   rules: TagRules,
   tool: TextTool,
@@ -71,7 +71,7 @@ function required(tool: TextTool, name: string): boolean {
   return Array.isArray(list) && list.includes(name);
 }
 
-/** Authors wrote `.`, the bare name and `@name`. */
+/** The attribute's name. Authors of mappings wrote `.`, the bare name and `@name`. */
 function attributeName({ name, path }: XmlParameter): string {
   return path === undefined || path === "." || path === "" ? name : path.replace(/^@/, "");
 }
@@ -124,7 +124,7 @@ function unmapped(
     ([name, value]) => `${JSON.stringify(name)}:${textToJson(value, wantedOf(tool.parameters, name), notes)}`,
   );
   const content = contentOf(inner, "") ?? pick(inner, new Set(propertyNames(tool.parameters)));
-  // Words between the elements are a value or nothing: never left out.
+  // If there are words between the elements, the whole is one value, or not a call: words are never left out.
   if (content.elements.length === 0 || content.text.trim() !== "") {
     const only = onlyText(tool);
     if (inner.trim() !== "" && only === undefined) return undefined;
@@ -140,7 +140,7 @@ function unmapped(
   return given.length === 0 ? body : `{${[...given, ...(body === "{}" ? [] : [body.slice(1, -1)])].join(",")}}`;
 }
 
-/** A declared parameter that is no list and is given again further on. */
+/** Whether this is a declared parameter that is not a list and is given again further on. */
 function isReplaced(elements: Content["elements"], name: string, index: number, tool: TextTool): boolean {
   if (wantedOf(tool.parameters, name) === undefined || isArray(tool, name)) return false;
   return elements.findLastIndex((other) => other.name === name) > index;
@@ -151,7 +151,7 @@ function isArray(tool: TextTool, name: string): boolean {
   return wanted !== undefined && wanted !== "any" && wanted.has("array");
 }
 
-/** The parameter that body text stands for: the only one that must be given, else the only one that can be text. */
+/** The parameter that body text stands for: the only required one, or otherwise the only one that can be text. */
 function onlyText(tool: TextTool): string | undefined {
   const list = tool.parameters?.["required"];
   const isText = (name: unknown): name is string => {

@@ -33,7 +33,7 @@ export function* readTaggedBody(context: Context, marks: TaggedMarks): Reading<R
   return yield* readNamedCall(context, marks, found.pair, found.header);
 }
 
-/** The rest of a call whose opening tag was read. */
+/** Reads the rest of a call whose opening tag was read. */
 export function* readNamedCall(context: Context, marks: TaggedMarks, pair: TagPair, header: Header): Reading<Result> {
   const writer = context.call({ name: plainName(context, header.name), untyped: true });
   context.opened.push(writer);
@@ -46,7 +46,7 @@ export function* readNamedCall(context: Context, marks: TaggedMarks, pair: TagPa
   return ending === "closed" || ending === "implicit" ? "ok" : "broken";
 }
 
-/** `a.a` is how some models write a tool `a` that has no namespace. */
+/** Some models write a tool `a` that has no namespace as `a.a`. */
 function plainName(context: Context, name: string): string {
   if (context.tools.find(name) !== undefined) return name;
   const half = name.slice(0, (name.length - 1) / 2);
@@ -88,27 +88,27 @@ function* readParameters(context: Context, marks: TaggedMarks, pair: TagPair, wr
   }
 }
 
-/** A tool that may be called without any parameter. */
+/** Whether the tool may be called without any parameter. */
 function needsNothing({ tool }: CallWriter): boolean {
   const required = tool?.parameters?.["required"];
   return tool !== undefined && !(Array.isArray(required) && required.length > 0);
 }
 
-/** The answer ends here, or in the middle of the closing tag. */
+/** Whether the answer ends here, or in the middle of the closing tag. */
 function* endsIn(input: Input, close: string): Reading<boolean> {
   if ((yield* codeAt(input, close.length - 1)) >= 0 || !close.startsWith(input.buffer.slice(input.at))) return false;
   take(input, left(input));
   return true;
 }
 
-/** The call's own closing tag; or what can only come after it. */
+/** Reads the call's own closing tag, or finds what can only come after it. */
 function* readEnd(context: Context, marks: TaggedMarks, pair: TagPair): Reading<Ending | undefined> {
   if ((yield* skipMarker(context.input, [pair.close])) !== undefined) return "closed";
   if ((yield* skipMarker(context.input, marks.callCloses)) !== undefined) return "implicit";
   return (yield* markerAt(context.input, marks.afterCall)) === undefined ? undefined : "implicit";
 }
 
-/** The arguments as one JSON object where the parameters should be. */
+/** Reads one JSON object with the arguments, in the place of the parameters. */
 function* readJson(context: Context, { body }: TaggedMarks, pair: TagPair, writer: CallWriter): Reading<Ending> {
   if (body.json !== true) writer.repairs.add("json-body");
   const outcome = yield* readLiteral(context.input, writer.write, {}, writer.repairs);
@@ -142,7 +142,10 @@ function* readParameter(context: Context, marks: TaggedMarks, parameter: Paramet
   return ending;
 }
 
-/** DSML says `string="true"`, Kimi K3 `type="string"`, ours `type="text"` or `type="json"`. */
+/**
+ * What an attribute says about the value: `string="true"` in DSML, `type="string"` in Kimi K3,
+ * `type="text"` or `type="json"` in our own.
+ */
 function toldBy(header: Header): Told {
   const string = header.attributes.get("string");
   if (string !== undefined) return string === "true" ? "text" : "json";
@@ -151,7 +154,7 @@ function toldBy(header: Header): Told {
   return type === "string" || type === "text" ? "text" : "json";
 }
 
-/** The parameters are elements, each tag behind a token. */
+/** Reads parameters that are elements, each with a token before its tag. */
 export function* readNestedBody(context: Context, marks: TaggedMarks): Reading<Result> {
   const { input } = context;
   const found = yield* callAt(context, marks);

@@ -9,7 +9,7 @@ export interface TaggedMarks {
   readonly body: TaggedBody;
   readonly block: Block | undefined;
   readonly end: string;
-  /** What a call may begin with: its opener, or a slip of it. */
+  /** What a call may begin with: its opener, or what models write by mistake instead. */
   readonly starts: readonly string[];
   readonly callOpens: readonly string[];
   readonly callCloses: readonly string[];
@@ -67,7 +67,7 @@ export function namedElements(body: TaggedBody): readonly TagPair[] {
   return (body.nameIn ?? []).map((name) => ({ open: `<${name}`, close: `</${name}>` }));
 }
 
-/** `function=`: the opener without its `<`. */
+/** Openers without their `<`, such as `function=`. */
 export function headless(body: TaggedBody): readonly string[] {
   return body.nameIn === undefined ? [] : markers(body.call.map(({ open }) => `${open.slice(1)}=`));
 }

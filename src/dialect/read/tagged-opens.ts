@@ -21,7 +21,7 @@ export function* callAt({ input }: Context, marks: TaggedMarks): Reading<Found |
   return { pair: marks.body.call.find((candidate) => candidate.open === open)!, header };
 }
 
-/** What small models write instead of it. */
+/** What small models write instead of an opening tag, if it stands at the cursor. */
 export function* slipAt({ input }: Context, { body, end }: TaggedMarks): Reading<Found | undefined> {
   for (const pair of namedElements(body)) {
     if ((yield* markerAt(input, [pair.open])) === undefined) continue;
@@ -41,7 +41,10 @@ export function* parameterAt(context: Context, marks: TaggedMarks, open: string)
   return yield* headerAt(context.input, open.length, marks.end);
 }
 
-/** `<parameter>NAME</parameter>VALUE`: the name where the value should be, and the value behind it. */
+/**
+ * Reads `<parameter>NAME</parameter>VALUE`, where the name stands in the place of the value and the value
+ * behind it.
+ */
 export function* namelessAt(
   context: Context,
   marks: TaggedMarks,
@@ -55,7 +58,7 @@ export function* namelessAt(
   return (yield* markerAt(context.input, marks.afterValue, at)) === undefined ? header : undefined;
 }
 
-/** A tag named after a parameter stands where the dialect's own should. */
+/** Whether a tag named after a parameter stands where the dialect's own tag should. */
 export function* isProperty(context: Context, marks: TaggedMarks, tool: TextTool | undefined): Reading<boolean> {
   if (tool === undefined || marks.fixed.size > 0) return false;
   if ((yield* markerAt(context.input, marks.parameterOpens)) !== undefined) return false;

@@ -28,7 +28,7 @@ export interface OpenValue {
   readonly sink: ValueSink;
   readonly close: string;
   readonly args: Arguments;
-  /** It began behind its name, so the next one may as well. */
+  /** This value stood behind its name, so the next one may as well. */
   readonly nameless: boolean;
 }
 
@@ -77,7 +77,7 @@ function* endsCall(context: Context, marks: TaggedMarks, marker: string): Readin
   return yield* isFollowedBy(context, marker.length, marks.blockOpens);
 }
 
-/** Nothing but white space, then one of the markers or the end of the answer. */
+/** Whether one of the markers or the end of the answer follows, with nothing but white space before it. */
 function* isFollowedBy(context: Context, offset: number, legal: readonly string[]): Reading<boolean> {
   const { input } = context;
   const at = yield* afterSpace(input, offset);
@@ -87,7 +87,7 @@ function* isFollowedBy(context: Context, offset: number, legal: readonly string[
   return rest !== undefined && legal.some((marker) => marker.startsWith(rest));
 }
 
-/** A parameter that is declared and was not given yet: the one before it was never closed. */
+/** Whether a parameter begins here that is declared and was not given yet. Then the one before it was never closed. */
 function* startsNext(context: Context, marks: TaggedMarks, value: OpenValue, marker: string): Reading<boolean> {
   const { args } = value;
   const header = yield* parameterAt(context, marks, marker);
@@ -98,7 +98,7 @@ function* startsNext(context: Context, marks: TaggedMarks, value: OpenValue, mar
 const cdataOpen = ["<![CDATA["];
 const cdataEnd = createScanner(["]]>"]);
 
-/** `<![CDATA[…]]>`, several in a row where the value holds `]]>` itself. */
+/** Reads `<![CDATA[…]]>`. There are several in a row if the value holds `]]>` itself. */
 function* readCdata(context: Context, sink: ValueSink): Reading<boolean> {
   const { input } = context;
   const at = yield* afterSpace(input);

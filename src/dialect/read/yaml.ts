@@ -9,14 +9,14 @@ interface Lines {
   readonly list: string[];
   at: number;
   readonly notes: Notes;
-  /** Where references in the schema lead to. */
+  /** The whole schema, in which references are looked up. */
   readonly root: unknown;
 }
 
 const keyPattern = /^(?:"([^"]{1,128})"|'([^']{1,128})'|([^\s"'#:[\]{},-][^:#]{0,127}?))\s*:(?:\s(.*))?$/;
 const nestingLimit = 32;
 
-/** One JSON object, or undefined when the text is none. */
+/** The text as one JSON object, or undefined if it is not a map. */
 export function yamlToJson(text: string, parameters: unknown, notes: Notes): string | undefined {
   const list = text.replace(/^\n/, "").trimEnd().split("\n");
   const lines: Lines = { list, at: 0, notes, root: parameters };
@@ -30,7 +30,7 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-/** The indent of the next line that says something, which becomes the current one; -1 at the end. */
+/** Goes to the next line that is neither empty nor a comment and returns its indent, or -1 at the end. */
 function nextIndent(lines: Lines): number {
   while (lines.at < lines.list.length && /^\s*(?:#.*)?$/.test(lines.list[lines.at]!)) lines.at++;
   return lines.at < lines.list.length ? indentOf(lines.list[lines.at]!) : -1;
@@ -82,7 +82,7 @@ function readValue(lines: Lines, indent: number, rest: string, schema: unknown, 
   return flow ?? (/^[[{]/.test(rest) ? undefined : scalar(rest, schema, lines));
 }
 
-/** What stands below its key, further in; a list may stand right below it. */
+/** Reads what stands below its key and is indented further. A list may have the indent of its key. */
 function readBelow(lines: Lines, indent: number, schema: unknown, depth: number): string | undefined {
   const next = nextIndent(lines);
   const isList = next >= indent && /^-(?:\s|$)/.test(lines.list[lines.at]!.trim());
@@ -118,7 +118,7 @@ function scalar(text: string, schema: unknown, { notes, root }: Lines): string {
   return /^(?:true|false|null|-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?)$/.test(plain) ? plain : JSON.stringify(plain);
 }
 
-/** Text that is no YAML, but whose lines begin with declared keys: each value reaches up to the next key. */
+/** Reads text that is not YAML but whose lines begin with declared keys. Each value reaches up to the next key. */
 function byDeclaredKeys(text: string, parameters: unknown, notes: Notes): string | undefined {
   const names = new Set(propertyNames(parameters));
   const values = new Map<string, string>();

@@ -4,7 +4,7 @@ import { stableStringify } from "../../base/json.ts";
 import type { CallKind } from "../../spec/model.ts";
 import { decodeText } from "../decode.ts";
 import type { Block, Body, Dialect, Layout } from "../dialect.ts";
-import { findDialect } from "../dialects.ts";
+import { toDialect } from "../dialects.ts";
 import { createToolTable, type TextTool, type ToolLike } from "../tools.ts";
 import { argumentsOf, writeBody, writeJson, writeTag, type Written } from "./body.ts";
 import { spacedJson } from "./spelling.ts";
@@ -21,19 +21,17 @@ export interface CallText {
   readonly extra?: { readonly wire: string };
 }
 
-/** One call, as a model that speaks the dialect would write it. */
-export function encodeCall(dialect: string | Dialect, call: CallText, tool?: ToolLike): string {
-  return encodeCalls(dialect, [call], tool === undefined ? [] : [tool]);
-}
-
-/** Calls made in one answer. `position`: how many calls the conversation held before. */
+/**
+ * The calls of one answer, as a model that speaks the dialect would write them. `position`: how many
+ * calls the conversation held before.
+ */
 export function encodeCalls(
   dialect: string | Dialect,
   calls: readonly CallText[],
-  tools: readonly ToolLike[],
+  tools: readonly ToolLike[] = [],
   position = 0,
 ): string {
-  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const spoken = toDialect(dialect);
   const table = createToolTable(tools);
   const written = calls.map((call, index) => toWritten(spoken, call, table.list, position + index, index + 1));
   const natural = writeAll(spoken, written, new Set());

@@ -1,6 +1,6 @@
 /** Text from outside must not be able to speak the dialect: its markers are broken up before a model sees them. */
 import type { Body, Dialect, TagPair } from "../dialect.ts";
-import { findDialect } from "../dialects.ts";
+import { toDialect } from "../dialects.ts";
 import { createScanner, readAll, take, textUntil } from "../input.ts";
 import { createToolTable, type ToolLike } from "../tools.ts";
 
@@ -119,7 +119,7 @@ export function neutralize(
   tools: readonly ToolLike[] = [],
   markers: readonly string[] = [],
 ): string {
-  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const spoken = toDialect(dialect);
   const tags =
     spoken.tags === undefined ? [] : createToolTable(tools).list.flatMap(({ name, xml }) => [xml?.tag ?? name, name]);
   const scanner = createScanner(

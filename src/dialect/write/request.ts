@@ -3,18 +3,21 @@ import { defined } from "../../base/json.ts";
 import { partsToText, text, type Part } from "../../base/content.ts";
 import type { CallItem, Item, MessageItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
 import type { Dialect } from "../dialect.ts";
-import { findDialect } from "../dialects.ts";
+import { toDialect } from "../dialects.ts";
 import { encodeCalls, spellId } from "./call.ts";
 import { encodeResults } from "./result.ts";
 import { teach } from "./teach.ts";
 
-/** `markers`: those of the model's turns, broken in results beside the dialect's own. */
+/**
+ * A request for a model that only reads text: tools are taught, and calls and results are written in the
+ * dialect. `markers`: those of the model's turns, broken in results beside the dialect's own.
+ */
 export function toTextRequest(
   request: ModelRequest,
   dialect: string | Dialect,
   markers: readonly string[] = [],
 ): ModelRequest {
-  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const spoken = toDialect(dialect);
   const { tools: _tools, toolChoice, parallel, instructions, stop, ...rest } = request;
   const prompt =
     request.tools.length === 0 || toolChoice === "none" ? undefined : teachFor(request, spoken, toolChoice, parallel);

@@ -1,6 +1,6 @@
 /** What a tool gave back, as text a model of this dialect understands. */
 import type { Dialect } from "../dialect.ts";
-import { findDialect } from "../dialects.ts";
+import { toDialect } from "../dialects.ts";
 import { encodeAttribute } from "../read/header.ts";
 import type { ToolLike } from "../tools.ts";
 import { spellId } from "./call.ts";
@@ -16,19 +16,14 @@ export interface ResultText {
   readonly position?: number;
 }
 
-/** One result, as a model that speaks the dialect expects it. */
-export function encodeResult(dialect: string | Dialect, result: ResultText, tools: readonly ToolLike[] = []): string {
-  return encodeResults(dialect, [result], tools);
-}
-
-/** Results of one turn, in the order of their calls. */
+/** The results of one turn in the order of their calls, as a model that speaks the dialect expects them. */
 export function encodeResults(
   dialect: string | Dialect,
   results: readonly ResultText[],
   tools: readonly ToolLike[] = [],
   markers: readonly string[] = [],
 ): string {
-  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const spoken = toDialect(dialect);
   const { each, open = "", between = "\n", close = "" } = spoken.result;
   const told = /\{error\}|\{ok\}/.test(each);
   const written = results.map((result, index) => {
@@ -49,6 +44,6 @@ export function encodeResults(
 
 /** Where the server should stop the model, so that it does not invent the result of its own call. */
 export function stopSequences(dialect: string | Dialect): readonly string[] {
-  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const spoken = toDialect(dialect);
   return spoken.stop ?? [];
 }

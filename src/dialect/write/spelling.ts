@@ -14,9 +14,9 @@ export function toPython(value: Json, quote = '"'): string {
   if (typeof value === "number") return JSON.stringify(value);
   if (isObject(value))
     return `{${Object.entries(value)
-      .map(([key, inner]) => `${pythonText(key, quote)}: ${toPython(inner as Json, quote)}`)
+      .map(([key, inner]) => `${pythonText(key, quote)}: ${toPython(inner, quote)}`)
       .join(", ")}}`;
-  return `[${(value as readonly Json[]).map((inner) => toPython(inner, quote)).join(", ")}]`;
+  return `[${value.map((inner) => toPython(inner, quote)).join(", ")}]`;
 }
 
 function pythonText(value: string, quote: string): string {
@@ -56,7 +56,7 @@ export function toQuoted(value: Json, quote: string, sorted = false): string {
   if (isObject(value)) {
     const entries = Object.entries(value);
     const ordered = sorted ? entries.toSorted(([a], [b]) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1)) : entries;
-    return `{${ordered.map(([key, inner]) => `${quotedKey(key)}:${toQuoted(inner as Json, quote, sorted)}`).join(",")}}`;
+    return `{${ordered.map(([key, inner]) => `${quotedKey(key)}:${toQuoted(inner, quote, sorted)}`).join(",")}}`;
   }
   if (Array.isArray(value))
     return `[${(value as readonly Json[]).map((inner) => toQuoted(inner, quote, sorted)).join(",")}]`;
@@ -76,7 +76,7 @@ export function toElements(value: Json, prefix: string): string {
       .join("");
   if (isObject(value))
     return Object.entries(value)
-      .map(([key, inner]) => `${prefix}<${key}>${toElements(inner as Json, prefix)}${prefix}</${key}>`)
+      .map(([key, inner]) => `${prefix}<${key}>${toElements(inner, prefix)}${prefix}</${key}>`)
       .join("");
   return JSON.stringify(value);
 }

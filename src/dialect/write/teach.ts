@@ -1,15 +1,16 @@
 /** The prompt that teaches a model a dialect: the form, the tools, a worked call for each, and the rules that matter. */
 import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
 import type { Dialect } from "../dialect.ts";
-import { findDialect } from "../dialects.ts";
+import { toDialect } from "../dialects.ts";
 import { createToolTable, customKey, type TextTool, type ToolLike } from "../tools.ts";
-import { encodeCall } from "./call.ts";
-import { encodeResult } from "./result.ts";
+import { encodeCalls } from "./call.ts";
+import { encodeResults } from "./result.ts";
 
 /** Options of `teach`. */
 export interface TeachOptions {
   /** At least one call is wanted: any, or the one of this name. */
   readonly required?: boolean | string;
+  /** False: the model is told to write one call at a time. */
   readonly parallel?: boolean;
   /** The tools are offered as the API has them too: the model uses whichever form it likes. */
   readonly native?: boolean;
@@ -29,7 +30,7 @@ const sample: TextTool = {
 
 /** The text of a system prompt that tells a model which tools there are and how to write a call. */
 export function teach(dialect: string | Dialect, tools: readonly ToolLike[], options: TeachOptions = {}): string {
-  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const spoken = toDialect(dialect);
   const list = createToolTable(tools).list.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const example = { title: "first value", lines: "a value may\nspan several lines", count: 3 };
   return [
@@ -46,7 +47,7 @@ export function teach(dialect: string | Dialect, tools: readonly ToolLike[], opt
       : [
           "Its result will come back to you in this form:",
           "",
-          encodeResult(spoken, { name: "example_tool", id: "call_0", text: "what the tool gave back", ok: true }),
+          encodeResults(spoken, [{ name: "example_tool", id: "call_0", text: "what the tool gave back", ok: true }]),
           "",
         ]),
     ...rules(spoken, options).map((rule) => `- ${rule}`),
@@ -93,7 +94,7 @@ function exampleOf(dialect: Dialect, tool: TextTool): string {
     dialect,
     tool,
     isObject(own)
-      ? (own as JsonObject)
+      ? own
       : tool.custom
         ? { [customKey]: typeof own === "string" ? own : "the text" }
         : exampleInput(tool),
@@ -103,21 +104,13 @@ function exampleOf(dialect: Dialect, tool: TextTool): string {
 function writeExample(dialect: Dialect, tool: TextTool, input: JsonObject): string {
   const { name, parameters, xml, plainName, namespace } = tool;
   const call = { name: plainName, ...defined({ namespace }), arguments: JSON.stringify(input) };
-  return encodeCall(dialect, call, { name, parameters, xml });
-}
-
-/** One example per tool that is laid out as XML. */
-export function xmlExamples(tools: readonly ToolLike[]): readonly string[] {
-  const dialect = findDialect("suna-xml-v1");
-  return createToolTable(tools)
-    .list.filter(({ xml }) => xml !== undefined)
-    .map((tool) => exampleOf(dialect, tool));
+  return encodeCalls(dialect, [call], [{ name, parameters, xml }]);
 }
 
 /** Values for the required parameters (all, if none is required), made from the schema alone. */
 export function exampleInput(tool: Pick<TextTool, "parameters">): JsonObject {
   const value = exampleValue(tool.parameters ?? {}, 0);
-  return isObject(value) ? (value as JsonObject) : {};
+  return isObject(value) ? value : {};
 }
 
 function exampleValue(schema: unknown, depth: number): Json {

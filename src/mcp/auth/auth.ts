@@ -47,11 +47,13 @@ export interface TokenStore {
 
 /** Options of `createTokenStore`. */
 export interface TokenStoreOptions {
+  /** The folder for logins, or for what is known about them where a keyring has the secrets. */
   readonly stateDir: string;
   /** The environment that holds a client's secret, if it has one. Left out: no variable is read. */
   readonly env?: NodeJS.ProcessEnv;
   /** Where secrets are stored. Left out: in the files of `stateDir`. */
   readonly keyring?: Keyring;
+  /** The clock, for tests. */
   readonly now?: () => number;
   /** How long a person may take to log in. */
   readonly patienceMs?: number;
@@ -73,7 +75,10 @@ const tokenStoreShape = optionsShape<TokenStoreOptions>(
   "stateDir",
 );
 
-/** Logins by OAuth, stored in the system's keyring if there is one, otherwise in `stateDir`. */
+/**
+ * Logins by OAuth, stored in the `keyring` if one is given, otherwise in files of `stateDir`. `createMcpClients` takes
+ * its `providerFor` as `authProvider`.
+ */
 export function createTokenStore(options: TokenStoreOptions): TokenStore {
   checkOptions("createTokenStore", options, tokenStoreShape);
   const { stateDir, keyring } = options;

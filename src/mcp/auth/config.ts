@@ -6,6 +6,7 @@ import { isObject } from "../../base/json.ts";
 
 /** How to log in to a server by OAuth. */
 export interface OAuthConfig {
+  /** The id that we are registered under. Left out: we register ourselves. */
   readonly clientId?: string;
   /** The variable that holds the client's secret, if it has one. */
   readonly clientSecretEnv?: string;
@@ -21,12 +22,15 @@ export interface OAuthConfig {
   readonly identity?: IdentityConfig;
   /** Tokens are bound to our key, so that nobody else can use them (RFC 9449). */
   readonly dpop?: boolean;
+  /** What to ask for. Left out: what the server names. */
   readonly scopes?: readonly string[];
+  /** The port that the browser is sent back to. Left out: any free one. */
   readonly callbackPort?: number;
 }
 
 /** How a company's own login is used for a server. */
 export interface IdentityConfig {
+  /** Where that token is read from. */
   readonly token: SecretSource;
   /**
    * The company's own login, which exchanges the token for one that the server accepts. Left out: the
@@ -37,6 +41,7 @@ export interface IdentityConfig {
   readonly tokenEndpoint?: string;
   /** Our client id there. */
   readonly clientId?: string;
+  /** The variable that holds our secret there, if we have one. */
   readonly clientSecretEnv?: string;
 }
 

@@ -57,7 +57,9 @@ export interface McpClientsOptions extends Omit<
   ConnectionOptions,
   "config" | "onToolsChanged" | "authProvider" | "onStart" | "onFault" | "onRefused" | "cwd" | "env" | "version"
 > {
+  /** The servers, as `readServers` gives them. */
   readonly servers: readonly ServerConfig[];
+  /** Where their tools are added. */
   readonly registry: Registry;
   /** Where servers start. Left out: the current folder. */
   readonly cwd?: string;
@@ -67,10 +69,13 @@ export interface McpClientsOptions extends Omit<
   readonly version?: string;
   /** Where what is known about servers is stored. Left out: Callgate's own folder. */
   readonly stateDir?: string;
+  /** What servers that ask for it are told about the sandbox of this call. */
   readonly sandboxState?: () => JsonObject;
+  /** The login of a server that wants one (`createTokenStore`). Left out: there are none. */
   readonly authProvider?: (config: ServerConfig) => ConnectionOptions["authProvider"];
   /** Called with what was left out and why. `servers()` returns the same as data. */
   readonly warn?: (message: string) => void;
+  /** Called when a server starts, fails, or changes its tools. */
   readonly onEvent?: (event: McpEvent) => void;
 }
 

@@ -24,11 +24,13 @@ export interface Connection {
 
 /** What goes with a call to a server. */
 export interface CallOptions {
+  /** Ends the call. */
   readonly signal: AbortSignal;
   /** Our own id of the call. Questions that the server asks meanwhile belong to it. */
   readonly callId?: string;
   /** Sent to the server with the call, so that it can recognise a repeated one. */
   readonly idempotencyKey?: string;
+  /** Called when the server reports how far it is. */
   readonly onProgress?: (progress: {
     readonly progress: number;
     readonly total?: number | undefined;
@@ -121,7 +123,7 @@ async function notifySandbox(client: Client, state: JsonObject): Promise<void> {
     });
 }
 
-/** The same in codex's form. */
+/** The state of the sandbox in the form that codex sends. */
 function toCodexState({ policy, writableRoots, network, cwd }: JsonObject): JsonObject {
   const isOpen = network !== "off";
   const sandboxPolicy =

@@ -28,6 +28,7 @@ export interface LiveClient {
 export interface LiveClientOptions extends Omit<OpenOptions, "signal"> {
   /** Called for every start, whether it worked or not, with its duration. */
   readonly onStart?: (start: { readonly ok: boolean; readonly durationMs: number }) => void;
+  /** The clock, for tests. */
   readonly now?: () => number;
 }
 

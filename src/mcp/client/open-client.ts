@@ -17,13 +17,17 @@ import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts"
 
 /** What is needed to open a client: the server, and who answers its questions. */
 export interface OpenOptions extends StartContext {
+  /** The server, as the settings describe it. */
   readonly config: ServerConfig;
+  /** Called with the whole list when the server has changed its tools. */
   readonly onToolsChanged: (tools: readonly ServerTool[]) => void;
   /** Answers what the server asks: elicitation, roots, sampling. */
   readonly host?: McpHost;
   /** The one call that is running on it. Undefined if there is none, or more than one. */
   readonly runningCall?: () => string | undefined;
+  /** The login, if the server wants one. */
   readonly authProvider?: ServerAuth;
+  /** Our program's version, which the server is told. */
   readonly version: string;
   /** Aborted when nobody wants the server any more, even while it is still starting. */
   readonly signal?: AbortSignal;

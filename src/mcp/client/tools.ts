@@ -74,7 +74,7 @@ function smuggles(schema: Json): boolean {
   if (Array.isArray(schema)) return schema.some(smuggles);
   if (!isObject(schema)) return false;
   return Object.entries(schema).some(
-    ([key, value]) => smuggled.test(key) || (!(isWords(key) && typeof value === "string") && smuggles(value as Json)),
+    ([key, value]) => smuggled.test(key) || (!(isWords(key) && typeof value === "string") && smuggles(value)),
   );
 }
 
@@ -90,7 +90,7 @@ function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
     // Invisible words are the oldest trick of a hostile server, so a model reads only what a person would see.
     description: toVisible((tool.description ?? annotations?.title ?? tool.name).slice(0, maxDescription)),
     input: showWords(tool.inputSchema as JsonObject),
-    ...(isObject(tool.outputSchema) ? { output: tool.outputSchema as JsonObject } : {}),
+    ...(isObject(tool.outputSchema) ? { output: tool.outputSchema } : {}),
     mutates: !readOnly,
     parallel: readOnly || config.parallel,
     group: config.name,
@@ -159,7 +159,7 @@ function showWords<Value extends Json>(schema: Value): Value {
   if (!isObject(schema)) return schema;
   const entries = Object.entries(schema).map(([key, value]) => [
     key,
-    isWords(key) && typeof value === "string" ? toVisible(value.slice(0, maxDescription)) : showWords(value as Json),
+    isWords(key) && typeof value === "string" ? toVisible(value.slice(0, maxDescription)) : showWords(value),
   ]);
   return Object.fromEntries(entries) as Value;
 }

@@ -10,7 +10,7 @@ import { toVisible, toVisibleCommand, toVisibleLine, chosenPaths } from "../../g
 import type { ApprovalAnswer, ApprovalRequest } from "../../index.ts";
 import {
   cannotAsk,
-  type Answer,
+  type AnyAnswer,
   type Answerer,
   type Answers,
   type Question,
@@ -71,7 +71,7 @@ async function askClient(
   questions: Questions,
   signal: AbortSignal,
 ): Promise<Answers | undefined> {
-  const answers = new Map<string, Answer>();
+  const answers = new Map<string, AnyAnswer>();
   let responses = takeEarly(channel, Object.keys(questions));
   for (let tries = 0; tries <= maxTries; tries++) {
     for (const [name, question] of Object.entries(questions)) {
@@ -117,7 +117,7 @@ function toRequest(question: Question): InputRequest {
 }
 
 /** The client's answer is untrusted. Undefined if it does not answer this question. */
-async function readAnswer(question: Question, response: unknown): Promise<Answer | undefined> {
+async function readAnswer(question: Question, response: unknown): Promise<AnyAnswer | undefined> {
   if (!isObject(response)) return undefined;
   switch (question.kind) {
     case "form":

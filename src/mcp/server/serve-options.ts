@@ -8,20 +8,25 @@ import type { ServedResources } from "./served-resources.ts";
 
 /** Options of `serveMcp`. */
 export interface ServeOptions {
+  /** The engine that runs the calls. */
   readonly engine: Engine;
   /** The approver that the engine was made with. Its questions go back to the client that made the call. */
   readonly approver?: ElicitingApprover;
+  /** Which tools clients see. Left out: all. */
   readonly shows?: (tool: AnyTool) => boolean;
   /** What clients may read. A function if each client has its own files. */
   readonly resources?: ServedResources | ResourcesFor;
+  /** What clients offer their users as prompts (`createServedPrompts`). */
   readonly prompts?: ServedPrompts;
   /** Left out: stdio. 0: any free port. */
   readonly port?: number;
   /** Left out: a new one, reported through `tell`. */
   readonly token?: string;
+  /** Your program's version, which clients are told. */
   readonly version: string;
   /** For lines to the operator; never stdout, which belongs to the protocol. */
   readonly tell: (line: string) => void;
+  /** Limits on sessions over HTTP. */
   readonly sessions?: SessionLimits;
   /** Any connection to one client, instead of stdio. */
   readonly transport?: McpTransport;

@@ -3,7 +3,6 @@
  * others, or over your own transport.
  */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
-import type { Transport } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { createMultiRound } from "./multi-round.ts";
 import { createServedCalls } from "./served-calls.ts";
@@ -55,8 +54,7 @@ function serveOne(options: ServeOptions, served: McpServerOptions): Serving {
   const closed = new Promise<void>((resolve) => onClose(transport, resolve));
   const conversation = options.engine.conversation();
   const server = () => createMcpServer({ ...served, conversation: () => conversation });
-  // Every transport of the library's fits our own type; its type only says more than is needed here.
-  const handle = serveStdio(server, { transport: transport as Transport });
+  const handle = serveStdio(server, { transport });
   void closed.then(conversation.close);
   return {
     closed,

@@ -51,6 +51,7 @@ export interface ResourceFolder {
 
 /** Options of `createServedResources`. */
 export interface ServedResourcesOptions {
+  /** What is offered: kinds of files, each with a function that lists them. */
   readonly folders: readonly ResourceFolder[];
   /** Reads at most this many bytes of a file, from its start. */
   readonly readText: (path: string, maxBytes: number) => Promise<{ readonly text: string; readonly cut: boolean }>;

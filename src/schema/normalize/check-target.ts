@@ -19,7 +19,7 @@ interface TargetCheck {
 
 const deepestTaken = 100;
 
-/** The reasons for a refusal. None means that it would be accepted. */
+/** Why a provider would refuse a schema: the reasons, or none if it would accept it. */
 export function checkTarget(schema: unknown, target: SchemaTarget): string[] {
   if (!isObject(schema)) return ["the root is not an object"];
   const rules = checks[target];

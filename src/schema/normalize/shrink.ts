@@ -67,7 +67,7 @@ function rewrite(schema: JsonObject, path: string, depth: number, cut: Cut): Nod
   const node: Node = { ...cut({ ...schema }, path, depth) };
   for (const { keyword, steps, isMap } of places) {
     const next = (value: Json, at: string): Json =>
-      isObject(value) ? rewrite(value as JsonObject, `${path}/${at}`, depth + steps, cut) : value;
+      isObject(value) ? rewrite(value, `${path}/${at}`, depth + steps, cut) : value;
     const held = node[keyword];
     if (held === undefined) continue;
     if (Array.isArray(held)) node[keyword] = held.map((value: Json, place) => next(value, `${keyword}/${place}`));
@@ -90,9 +90,9 @@ function withoutUnused(schema: Node): JsonObject {
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (used.has(name) || !Object.hasOwn(table, name)) continue;
     used.add(name);
-    waiting.push(...namesIn((table as JsonObject)[name]));
+    waiting.push(...namesIn(table[name]));
   }
-  const kept = Object.entries(table as JsonObject).filter(([name]) => used.has(name));
+  const kept = Object.entries(table).filter(([name]) => used.has(name));
   return kept.length === 0 ? rest : { ...rest, $defs: Object.fromEntries(kept) };
 }
 

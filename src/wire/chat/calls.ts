@@ -32,7 +32,10 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
   const assembler = createAssembler(declared);
   const shown = new Set<OpenCall>();
 
-  /** Only `item.done` states what a call is. A name that may still change is not shown at all. */
+  /**
+   * Shows a call while it grows. Its final form comes with `item.done`, so a name that may still change is not shown
+   * here.
+   */
   function show(call: OpenCall, added: string): void {
     if (call.name === "" || isParallelWrapper(call.name)) return;
     if (assembler.isPartialName(call.name) || assembler.isRepeat(call)) return;
@@ -102,7 +105,7 @@ export interface CallDelta {
 }
 
 export interface OpenCall extends GrowingArgs {
-  /** Its place among the calls: the wire's index if that is free, otherwise the next place. */
+  /** The call's position: the index that the server gave if no other call has it, otherwise the next free one. */
   readonly slot: number;
   custom: boolean;
   id: string | undefined;
@@ -120,7 +123,7 @@ export interface Assembler {
   calls(): readonly WholeCall[];
   /** Whether the name may still grow into a declared one. */
   isPartialName(name: string): boolean;
-  /** Another call has the same id. At the end, the two may turn out to be one call. */
+  /** Whether another call has the same id. At the end, the two may turn out to be the same call. */
   isRepeat(call: OpenCall): boolean;
 }
 
@@ -141,7 +144,7 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
       return isStrange || startsAnother(here, delta, names) ? undefined : here;
     }
     if (named !== undefined) {
-      // A new index with its own name is another call, whose server repeats an id.
+      // A delta with a new index and its own name begins another call, whose server repeats an id.
       const isElsewhere = delta.index !== undefined && here === undefined && delta.name !== undefined;
       return isElsewhere || startsAnother(named, delta, names) ? undefined : named;
     }

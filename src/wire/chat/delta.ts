@@ -126,7 +126,7 @@ const noCalls: readonly CallDelta[] = [];
 /** `tool_calls` of a delta, and the one call of the old `function_call`. */
 export function readCalls(delta: Raw): readonly CallDelta[] {
   const listed = delta["tool_calls"];
-  // Most deltas are words; nothing is built for them.
+  // Most deltas hold only text, so nothing is built for them.
   if (!listed && !delta["function_call"]) return noCalls;
   const calls = (isObject(listed) ? [listed] : objects(listed)).map(readCall);
   const legacy = delta["function_call"];

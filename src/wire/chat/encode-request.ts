@@ -191,7 +191,10 @@ function emptyContent(hasCalls: boolean, quirks: Quirks): string | null {
   return hasCalls && quirks.emptyContent !== true ? null : "";
 }
 
-/** Servers that think want their thoughts back beside calls, and an empty string if there were none. */
+/**
+ * Servers of thinking models expect the thoughts to be sent back with the calls, and an empty string if there were
+ * none.
+ */
 function encodeReasoning(items: readonly SaidItem[], hasCalls: boolean, quirks: Quirks): JsonObject {
   const thoughts = items.filter((item) => item.type === "reasoning");
   const echoes = thoughts.map((item) => echoed(item.extra, "chat"));

@@ -23,7 +23,7 @@ export const decodeAnswer = toAnswerReader(createDecoder);
 /** What a stream has said about its end so far. */
 interface Ending {
   finish?: Finish | undefined;
-  /** In the server's own words. */
+  /** Why the answer ended, in the server's own words. */
   reason?: string;
   usage?: Usage;
   error?: ModelError;

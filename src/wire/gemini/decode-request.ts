@@ -91,7 +91,7 @@ function decodeRest(raw: Raw): Extra | undefined {
 }
 
 function decodeSchema(schema: unknown): ModelRequest["outputSchema"] {
-  // An object stays one.
+  // `lowerTypes` returns an object for an object.
   return isObject(schema) ? { name: "answer", schema: jsonObject(lowerTypes(schema) as Raw) } : undefined;
 }
 
@@ -132,7 +132,8 @@ function decodeFunction(raw: Raw): FunctionSpec {
     kind: "function",
     name: word(raw["name"]) ?? "",
     description: string(raw["description"]) ?? "",
-    parameters: isObject(parameters) ? jsonObject(lowerTypes(parameters) as Raw) : { type: "object", properties: {} }, // an object stays one
+    // `lowerTypes` returns an object for an object.
+    parameters: isObject(parameters) ? jsonObject(lowerTypes(parameters) as Raw) : { type: "object", properties: {} },
   };
 }
 

@@ -228,7 +228,7 @@ function isStreamed(body: Raw): boolean {
   return body["willContinue"] === true || body["partialArgs"] !== undefined;
 }
 
-/** Without its id, which depends on the other calls. */
+/** The call without its id, which depends on the other calls. */
 function toCall(body: Raw, part: Raw, args: string, options: DecodeOptions): Omit<CallItem, "id"> {
   const name = word(body["name"]) ?? "";
   const tool = lookUp(options.names, name);

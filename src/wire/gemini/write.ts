@@ -45,7 +45,7 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
     return { functionCall: encodeCall(item, book), ...(state === undefined ? own : { thoughtSignature: state }) };
   }
 
-  /** What the deltas have not said: other content, the signature, or everything. */
+  /** The chunks for what the deltas of an item left out: other content, the signature, or all of it. */
   function finish(index: number, item: Item): readonly JsonObject[] {
     if (item.type === "call") return [chunk([call(item)])];
     if ((item.type === "reasoning" && item.opaque?.wire !== wire) || item.type === "message") before.push(item);

@@ -51,7 +51,7 @@ export function decodeAnswer(body: unknown, options: DecodeOptions = {}): Answer
   const message = object(body);
   const reader = createReader(options);
   const isError = message["type"] === "error" || (message["content"] === undefined && message["error"] !== undefined);
-  // JSON of something else is no answer, not even an empty one.
+  // A body that is JSON but not an answer is not read as an empty answer.
   if (!isError && (message["content"] ?? message["stop_reason"]) === undefined) return collect(reader.end());
   return collect([...reader.read(isError ? "error" : "message", message), ...reader.end()]);
 }

@@ -102,7 +102,7 @@ function lacksThoughts(messages: readonly JsonObject[]): boolean {
   return isAnswering && first?.["type"] !== "thinking" && first?.["type"] !== "redacted_thinking";
 }
 
-/** The client's own blocks, with its own cuts and marks, as long as they still say the same. */
+/** The client's own blocks are sent, with their division and marks, as long as their text is still the same. */
 function encodeSystem(words: string | undefined, blocks: Json | undefined, isCached: boolean): Json | undefined {
   if (words === undefined || (blocks !== undefined && decodeSystem(blocks) === words)) return blocks;
   return isCached ? markLast([{ type: "text", text: words }]) : words;
@@ -238,7 +238,7 @@ function decodeMessage(raw: Raw, sign: Sign | undefined): readonly Item[] {
   }
 }
 
-/** Empty text is no content. */
+/** Blocks with empty text are left out, because this API does not accept them. */
 function blocksOf(content: unknown): readonly Raw[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return objects(content).filter((block) => block["type"] !== "text" || (string(block["text"]) ?? "") !== "");

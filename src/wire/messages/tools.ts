@@ -38,7 +38,7 @@ export function encodeTools(request: ModelRequest, target: SchemaTarget): Encode
       }),
     );
   const { book, dropped } = lowered;
-  // Those that a search found come last, because they are not part of the cached beginning.
+  // Tools that a search found come last, because they are not part of the beginning that is cached.
   const isLate = (tool: JsonObject) => Number(tool["defer_loading"] === true);
   const offered = [...tools.map(jsonObject), ...own].toSorted(
     (a, b) => isLate(a) - isLate(b) || (String(a["name"]) < String(b["name"]) ? -1 : 1),

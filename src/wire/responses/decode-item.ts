@@ -149,7 +149,7 @@ function decodeCall(type: string, raw: Raw): Item | undefined {
   }
 }
 
-/** Locally, without further details, which is what a call without a container means anyway. */
+/** Whether a call's environment is local and has no further settings. A call that names no container means the same. */
 function isPlainLocal(environment: unknown): boolean {
   return isObject(environment) && environment["type"] === "local" && Object.keys(environment).length === 1;
 }
@@ -176,7 +176,7 @@ function callItem(raw: Raw, kind: CallKind, name: string, said: string): CallIte
   });
 }
 
-/** A native call's fields as argument text, without empty ones. */
+/** The fields of a native call as the text of its arguments, without empty ones. */
 function spoken(fields: Raw): string {
   return writeArguments(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
 }

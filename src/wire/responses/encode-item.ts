@@ -130,7 +130,10 @@ function cut(text: string, lengths: readonly unknown[]): readonly string[] {
   return sizes.map((size) => text.slice(at, (at += size)));
 }
 
-/** Clients parse the arguments of every function call: one without any has an empty object. */
+/**
+ * Whether a client can parse the arguments of the call. It tries that for every function call, also for one without
+ * arguments.
+ */
 function isReadable({ complete, kind, arguments: args }: CallItem): boolean {
   return kind === "custom" || (complete && args !== "");
 }
@@ -223,7 +226,7 @@ function encodeResult(item: ResultItem): JsonObject {
 
 function shellRuns(item: ResultItem): JsonObject[] {
   const runs = object(item.structured)["output"];
-  // As they came, or the result as a single run.
+  // The runs are sent as they came. A result without any becomes a single run.
   if (Array.isArray(runs)) return runs.map((run) => jsonObject(object(run)));
   return [{ stdout: partsToText(item.content), stderr: "", outcome: { type: "exit", exit_code: item.ok ? 0 : 1 } }];
 }

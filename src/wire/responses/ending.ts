@@ -1,8 +1,8 @@
-/** How a Responses answer ended: status, usage and errors, both ways. */
-import { defined, type JsonObject } from "../../base/json.ts";
+/** How a Responses answer ended: status, usage and errors, both ways; and the object that surrounds it. */
+import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
 import type { AnswerEnd, Finish, ModelError, Outcome, Usage } from "../../spec/model.ts";
 import { responsesError } from "../failure.ts";
-import { count, json, object, type Raw, string, word } from "../raw.ts";
+import { boolean, count, json, number, object, type Raw, string, word } from "../raw.ts";
 import { wire } from "./decode-item.ts";
 
 export interface Ending {
@@ -119,32 +119,24 @@ export function encodeResponse(head: ResponseHead, output: readonly JsonObject[]
     object: "response",
     created_at: head.createdAt,
     status: end === undefined ? "in_progress" : statusOf(end.outcome),
-    background: false,
+    access_programs: null,
     error: end === undefined ? null : encodeFailure(end),
     incomplete_details:
       end?.outcome === "incomplete"
         ? { reason: end.finish === "content_filter" ? "content_filter" : "max_output_tokens" }
         : null,
-    instructions: null,
-    max_output_tokens: null,
-    metadata: {},
     model: head.model,
     output,
-    parallel_tool_calls: true,
-    previous_response_id: head.previousResponseId,
-    store: head.store,
-    temperature: 1,
-    text: { format: { type: "text" } },
-    tool_choice: "auto",
-    tools: [],
-    top_p: 1,
-    truncation: "disabled",
+    ...head.settings,
     usage: encodeUsage(end?.usage),
     ...(end?.extra?.wire === wire ? end.extra.fields : {}),
   };
 }
 
-/** A refusal is a part of a message here. One that came without words would look like an answer that is complete. */
+/**
+ * On this wire a refusal is a part of a message. A refusal without words would look like an answer that is complete,
+ * so it is reported as filtered.
+ */
 function asTold(end: AnswerEnd, output: readonly JsonObject[]): AnswerEnd {
   const isTold = end.finish !== "refusal" || JSON.stringify(output).includes('"type":"refusal"');
   return isTold ? end : { ...end, outcome: "incomplete", finish: "content_filter" };
@@ -154,8 +146,8 @@ export interface ResponseHead {
   readonly id: string;
   readonly model: string;
   readonly createdAt: number;
-  readonly store: boolean;
-  readonly previousResponseId: string | null;
+  /** What the request asked for. */
+  readonly settings: JsonObject;
 }
 
 function statusOf(outcome: Outcome): string {
@@ -167,4 +159,57 @@ function statusOf(outcome: Outcome): string {
 function encodeFailure(end: AnswerEnd): JsonObject | null {
   if (end.outcome !== "error" && end.outcome !== "truncated") return null;
   return responsesError(end.error);
+}
+
+/**
+ * The settings of a request, as this API repeats them in every response: what was asked for, or else its default.
+ * A value that the API would not have accepted is not repeated.
+ */
+export function repeatSettings(asked: JsonObject | undefined): JsonObject {
+  const raw = asked ?? {};
+  return {
+    background: false,
+    instructions: string(raw["instructions"]) ?? list(raw["instructions"]) ?? null,
+    max_output_tokens: number(raw["max_output_tokens"]) ?? null,
+    max_tool_calls: number(raw["max_tool_calls"]) ?? null,
+    metadata: table(raw["metadata"]) ?? {},
+    parallel_tool_calls: boolean(raw["parallel_tool_calls"]) ?? true,
+    previous_response_id: string(raw["previous_response_id"]) ?? null,
+    reasoning: { effort: null, summary: null, ...table(raw["reasoning"]) },
+    // A request that does not mention `store` asks for it. Without a request nothing is stored.
+    store: asked !== undefined && raw["store"] !== false,
+    temperature: number(raw["temperature"]) ?? 1,
+    text: { format: { type: "text" }, ...table(raw["text"]) },
+    tool_choice: word(raw["tool_choice"]) ?? table(raw["tool_choice"]) ?? "auto",
+    tools: (list(raw["tools"]) ?? []).map(repeatTool),
+    top_p: number(raw["top_p"]) ?? 1,
+    truncation: word(raw["truncation"]) ?? "disabled",
+    ...defined({
+      conversation: conversationOf(raw["conversation"]),
+      prompt: table(raw["prompt"]),
+      prompt_cache_key: string(raw["prompt_cache_key"]),
+      prompt_cache_retention: word(raw["prompt_cache_retention"]),
+      safety_identifier: string(raw["safety_identifier"]),
+      top_logprobs: number(raw["top_logprobs"]),
+      user: string(raw["user"]),
+    }),
+  };
+}
+
+/** Clients' types want these two fields of a function, which a request may leave out. */
+function repeatTool(tool: Json): Json {
+  return isObject(tool) && tool["type"] === "function" ? { parameters: null, strict: null, ...tool } : tool;
+}
+
+function conversationOf(given: Json | undefined): JsonObject | undefined {
+  const id = string(given) ?? string(table(given)?.["id"]);
+  return id === undefined ? undefined : { id };
+}
+
+function list(given: Json | undefined): readonly Json[] | undefined {
+  return Array.isArray(given) ? given : undefined;
+}
+
+function table(given: Json | undefined): JsonObject | undefined {
+  return isObject(given) ? given : undefined;
 }

@@ -41,7 +41,7 @@ const rows: ReadonlyMap<string, Row> = new Map([
   ...rowsOf("refusal", { field: "refusal", item: "message" }, "content_index", "refusal"),
   ...rowsOf("reasoning_text", thoughts, "content_index", "text"),
   ...rowsOf("reasoning_summary_text", summary, "summary_index", "text"),
-  // Names from before there were parts.
+  // Older names of these events, which have no parts.
   ...rowsOf("reasoning", thoughts, undefined, "text"),
   ...rowsOf("reasoning_summary", summary, undefined, "text"),
   ...rowsOf("function_call_arguments", { field: "arguments", item: "function_call" }, undefined, "arguments"),
@@ -52,7 +52,7 @@ const rows: ReadonlyMap<string, Row> = new Map([
 
 const prefix = "response.";
 
-/** Says nothing but a piece of a text. */
+/** Whether events of this type hold only a piece of a text. */
 export function isTextDelta(type: string): boolean {
   return rows.get(type.slice(prefix.length))?.kind === "delta" && type.startsWith(prefix);
 }
@@ -97,7 +97,7 @@ function readPart(name: string, event: Raw): TextEvent | undefined {
 
 export interface Text {
   readonly field: DeltaField;
-  /** Its index in its list. */
+  /** The index of the text in its list. */
   readonly at: number;
   readonly text: string;
 }

@@ -99,7 +99,7 @@ function encodeMember(spec: Member, name: string, target: SchemaTarget, dropped:
     return [defined({ type: "custom", name, description: spec.description, format: spec.format, ...more })];
   }
   try {
-    // If `strict` is left out, this API takes it as true.
+    // This API reads a missing `strict` as true, so it is always sent.
     const strict = spec.strict ?? false;
     const parameters = normalize(spec.parameters, strict && target === "openai" ? "openai-strict" : target).schema;
     return [

@@ -14,7 +14,7 @@ import { createOutbox } from "../outbox.ts";
 import { json } from "../raw.ts";
 import { wire } from "./decode-item.ts";
 import { encodeOutputItem } from "./encode-item.ts";
-import { encodeResponse, type ResponseHead } from "./ending.ts";
+import { encodeResponse, repeatSettings, type ResponseHead } from "./ending.ts";
 import { type Text, textsOf } from "./texts.ts";
 
 export function encodeAnswer(given: Answer, options: AnswerEncodeOptions = {}): JsonObject {
@@ -37,8 +37,7 @@ function headOf(started: Started, options: AnswerEncodeOptions): ResponseHead {
     id: options.id ?? started.id ?? inventId("response", 0, "resp_"),
     model: options.model ?? started.model ?? "",
     createdAt: options.createdAt ?? 0,
-    store: options.store ?? false,
-    previousResponseId: options.previousResponseId ?? null,
+    settings: repeatSettings(options.request),
   };
 }
 
@@ -56,9 +55,10 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
   function begin(started: Started): ResponseHead {
     if (head !== undefined) return head;
     head = headOf(started, options);
-    const response = encodeResponse(head, []);
-    emit("response.created", { response });
-    emit("response.in_progress", { response });
+    // The tools and the instructions of a request may be long, so this is written out once.
+    const response = JSON.stringify(encodeResponse(head, []));
+    for (const event of ["response.created", "response.in_progress"])
+      frames.push({ event, data: `{"type":"${event}","sequence_number":${sequence++},"response":${response}}` });
     return head;
   }
 
@@ -97,7 +97,7 @@ export interface Output {
   announce(index: number, item: Item): void;
   grow(index: number, field: DeltaField, part: number, delta: string): void;
   finish(index: number, item: Item): void;
-  /** In their final form, as far as they have one. */
+  /** The items written so far, each in its final form if it has one. */
   items(): readonly JsonObject[];
 }
 
@@ -185,7 +185,7 @@ export function createWriter(type: Item["type"], raw: JsonObject, place: number,
   }
 
   function close(piece: Piece): void {
-    const along = lane(piece.field)!; // a piece begins only where there is one
+    const along = lane(piece.field)!; // a piece is begun only for a field that has a lane
     const at = { ...where, ...indexOf(along, piece) };
     const name = piece.field === "arguments" && raw["type"] === "function_call" ? { name: raw["name"] ?? "" } : {};
     emit(`response.${along.name}.done`, { ...at, ...name, [along.whole]: piece.text, ...along.more });
@@ -237,10 +237,13 @@ function blankArguments(raw: JsonObject): JsonObject {
   return raw["type"] === "custom_tool_call" ? { input: "" } : {};
 }
 
-/** In the order in which an item tells them. */
+/** The fields in the order in which they are written for an item. */
 const fields = ["summary", "reasoning", "text", "refusal", "arguments"] as const;
 
-/** Part numbers for texts that no delta brought, higher than all that one did. */
+/**
+ * Texts that no delta brought are numbered from here, so that their numbers are higher than those of texts that a
+ * delta brought.
+ */
 const firstUnsaid = 1000;
 
 /** What the final form holds beyond the deltas. */

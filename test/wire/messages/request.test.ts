@@ -1,33 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { text } from "../../../src/base/content.ts";
-import type { CallItem, Item, ModelRequest, ToolSpec } from "../../../src/spec/model.ts";
+import type { Item, ModelRequest, ToolSpec } from "../../../src/spec/model.ts";
 import { messages } from "../../../src/wire/messages/index.ts";
+import { call, fn, result, said, user } from "../items.ts";
 
-const user = (words: string): Item => ({ type: "message", role: "user", content: [text(words)] });
-const said = (words: string): Item => ({ type: "message", role: "assistant", content: [text(words)] });
-const call = (id: string, more: Partial<CallItem> = {}): CallItem => ({
-  type: "call",
-  kind: "function",
-  id,
-  name: "f",
-  arguments: "{}",
-  complete: true,
-  ...more,
-});
-const result = (callId: string, more: object = {}): Item => ({
-  type: "result",
-  callId,
-  kind: "function",
-  content: [text("ok")],
-  ok: true,
-  ...more,
-});
-const fn = (name: string): ToolSpec & { kind: "function" } => ({
-  kind: "function",
-  name,
-  description: "d",
-  parameters: { type: "object", properties: {} },
-});
 const ask = (input: readonly Item[], more: Partial<ModelRequest> = {}) =>
   messages.encodeRequest({ model: "m", tools: [], input, ...more });
 const sent = (input: readonly Item[], more: Partial<ModelRequest> = {}) => ask(input, more).body["messages"];

@@ -1,32 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { text } from "../../../src/base/content.ts";
-import type { CallItem, Item, ModelRequest, ToolSpec } from "../../../src/spec/model.ts";
+import type { Item, ModelRequest, ToolSpec } from "../../../src/spec/model.ts";
 import { responses } from "../../../src/wire/responses/index.ts";
+import { call, fn, result, user } from "../items.ts";
 
-const user = (words: string): Item => ({ type: "message", role: "user", content: [text(words)] });
-const call = (id: string, more: Partial<CallItem> = {}): CallItem => ({
-  type: "call",
-  kind: "function",
-  id,
-  name: "f",
-  arguments: "{}",
-  complete: true,
-  ...more,
-});
-const result = (callId: string, more: object = {}): Item => ({
-  type: "result",
-  callId,
-  kind: "function",
-  content: [text("ok")],
-  ok: true,
-  ...more,
-});
-const fn = (name: string): ToolSpec & { kind: "function" } => ({
-  kind: "function",
-  name,
-  description: "d",
-  parameters: { type: "object", properties: {} },
-});
 const ask = (input: readonly Item[], more: Partial<ModelRequest> = {}) =>
   responses.encodeRequest({ model: "m", tools: [], input, ...more });
 const sent = (input: readonly Item[]) => ask(input).body["input"];
