@@ -6,11 +6,10 @@ import { SessionView } from "./session.tsx";
 import {
   answer,
   approvals,
-  attempt,
   can,
-  client,
   found,
   hasMore,
+  isOutside,
   loadOlder,
   me,
   problem,
@@ -21,11 +20,12 @@ import {
   theme,
 } from "./state.ts";
 import { visible } from "./text.ts";
+import { Entrance, Welcome } from "./welcome.tsx";
 
 export function App() {
   document.documentElement.dataset["theme"] = theme.value;
   const id = /^\/s\/(.+)$/.exec(route.value)?.[1];
-  const isOpen = route.value !== "/";
+  const isOpen = route.value !== "/" || isOutside.value;
   return (
     <div class={`app ${isOpen ? "reading" : "choosing"}`}>
       <a class="skip" href="#main" onClick={(event) => jump(event)}>
@@ -44,7 +44,9 @@ export function App() {
             </button>
           </p>
         )}
-        {id !== undefined ? (
+        {isOutside.value ? (
+          <Entrance />
+        ) : id !== undefined ? (
           <SessionView id={decodeURIComponent(id)} />
         ) : route.value === "/inbox" ? (
           <Inbox />
@@ -165,68 +167,6 @@ function ago(time: string): string {
   if (seconds < 60) return "now";
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : time.slice(0, 10);
-}
-
-function Welcome() {
-  const [text, setText] = useState("");
-  const begin = async () => {
-    const said = text.trim();
-    if (said === "") return;
-    await attempt(async () => {
-      const session = await client.create({ title: said.slice(0, 80) }, crypto.randomUUID());
-      await client.send(session.id, { text: said }, crypto.randomUUID());
-      setText("");
-      location.hash = `/s/${encodeURIComponent(session.id)}`;
-    });
-  };
-  if (me.value === undefined) return <p class="padded soft">Connecting …</p>;
-  return (
-    <div class="welcome">
-      <h2>
-        <a class="back" href="#/" aria-label="all sessions">
-          ‹
-        </a>
-        {can("talk") ? "What should be done?" : "Choose a session to watch"}
-      </h2>
-      {can("talk") ? (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void begin();
-          }}
-        >
-          <label class="hidden" for="begin">
-            The task
-          </label>
-          <textarea
-            id="begin"
-            rows={5}
-            value={text}
-            placeholder={
-              me.value.model === "offline"
-                ? "run npm test, read src/index.ts, replace 'a' with 'b' in file.txt …"
-                : "Describe the task: Enter starts it, Shift+Enter makes a new line"
-            }
-            onInput={(event) => setText(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-              event.preventDefault();
-              void begin();
-            }}
-          />
-          <button type="submit" class="yes">
-            Start a session
-          </button>
-          <p class="soft">
-            {me.value.model === "offline"
-              ? "No model is set up: this is the built-in planner, which follows plain requests, one a line. "
-              : `The model is ${visible(me.value.model)}. `}
-            Every call passes the gate. What needs a person waits in the inbox.
-          </p>
-        </form>
-      ) : null}
-    </div>
-  );
 }
 
 /** Every question of every session in one place. */

@@ -4,6 +4,7 @@ import {
   type ApprovalReply,
   createClient,
   type Me,
+  ServiceError,
   type SessionRow,
   type WaitingApproval,
 } from "../src/client/index.ts";
@@ -18,6 +19,8 @@ export const hasMore = signal(false);
 export const found = signal<readonly SessionRow[] | undefined>(undefined);
 export const approvals = signal<readonly WaitingApproval[]>([]);
 export const problem = signal<string | undefined>(undefined);
+/** The service does not know this browser: it has no cookie yet, or an old one. */
+export const isOutside = signal(false);
 export const route = signal(location.hash.slice(1) || "/");
 export const theme = signal<"light" | "dark">(readTheme());
 
@@ -44,7 +47,8 @@ export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
     problem.value = undefined;
     return true;
   } catch (error) {
-    problem.value = error instanceof Error ? error.message : String(error);
+    if (error instanceof ServiceError && error.status === 401) isOutside.value = true;
+    else problem.value = error instanceof Error ? error.message : String(error);
     return false;
   }
 }
@@ -56,6 +60,13 @@ export async function start(): Promise<void> {
     await refresh();
   });
   void attempt(watchAll);
+}
+
+/** Lets this browser in with a token. The service answers with a cookie that no script can read. */
+export async function enter(token: string): Promise<void> {
+  const { ok, status } = await fetch("/enter", { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  if (ok) return location.reload();
+  throw new Error(status === 401 ? "The service does not know this token." : `The service answered with ${status}.`);
 }
 
 export async function refresh(): Promise<void> {

@@ -11,25 +11,18 @@ import { createEngine, type Engine } from "../router/engine.ts";
 import {
   createChangeTracker,
   createSession,
-  findPrice,
-  type PriceTable,
   type Session,
   type SessionEvent,
   type SessionOptions,
   type SessionStarted,
 } from "../session/index.ts";
+import { findPrice, type PriceTable } from "../session/price.ts";
 import { undoFile } from "../workspace/undo.ts";
 import { takeTold } from "./effects/tell-session.ts";
 import type { McpClients } from "../mcp/index.ts";
 import type { Approver } from "../spec/stages.ts";
-import {
-  createSessionId,
-  openJournal,
-  readJournal,
-  sessionPath,
-  type Journal,
-  type StoredRecord,
-} from "../store/index.ts";
+import { createSessionId, readJournal, sessionPath, type StoredRecord } from "../store/index.ts";
+import { gatherRecords, openJournal, type GatheringJournal } from "../store/journal.ts";
 import type { Config } from "./config/config.ts";
 import type { ToolFlags } from "./config/flags.ts";
 import { engineOptions } from "./engine-options.ts";
@@ -67,7 +60,7 @@ export interface AssembleOptions {
   readonly onEvent?: (event: SessionEvent) => void;
   /** A session that is stored elsewhere: its id, what it has recorded, and where it continues to record. */
   readonly kept?: Pick<SessionOptions, "id" | "records" | "journal" | "keepDiffs" | "keepFolder">;
-  /** Calls are told to it. */
+  /** Receives spans and metrics of the session's calls. */
   readonly telemetry?: Telemetry;
   /** What a turn may use, beyond the settings. */
   readonly limits?: SessionOptions["limits"];
@@ -117,7 +110,7 @@ async function putTogether(
   const profile = chooseProfile(config, config.model);
   const model = await selectModel(config, env, profile.form);
   opened.push(model.close);
-  const changes = createChangeTracker(cwd, undoFile(cwd, env), {
+  const changes = createChangeTracker(cwd, () => undoFile(cwd, env), {
     undo: config.undo === "all" ? "all" : "files",
     except: ownFolders(env),
     ...defined({ runLater: runLaterTable(config) }),
@@ -232,7 +225,8 @@ function keepModel(config: Config, records: readonly StoredRecord[], flags: Tool
 function openEarlier(state: string, wanted: string, cwd: string) {
   const folder = realpathSync(cwd);
   const found = findToResume(state, wanted, folder);
-  if (found.cwd !== folder) say(`callgate: this session began in ${found.cwd} and goes on in ${folder}`);
+  if (found.cwd !== folder)
+    say(`callgate: this session began in ${found.cwd} and goes on in ${folder} (--cwd ${found.cwd} goes on there)`);
   const { records, problems } = readJournal(found.path);
   const edited = problems.find(({ what }) => what === "edited");
   if (edited)
@@ -241,9 +235,9 @@ function openEarlier(state: string, wanted: string, cwd: string) {
 }
 
 /** If another process has the session open, or the folder cannot be written, the user has to deal with it. */
-function openForWriting(path: string): Journal {
+function openForWriting(path: string): GatheringJournal {
   try {
-    return openJournal(path);
+    return gatherRecords(openJournal(path));
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }

@@ -1,9 +1,10 @@
-/** Settings to the options of an engine: policy, rules, sandbox, limits. */
+/** Turns settings into the options of an engine: policy, rules, sandbox, limits. */
 import { join, resolve } from "node:path";
 import { defined, isObject } from "../base/json.ts";
 import type { Limits } from "../spec/capability.ts";
 import { stateDir } from "../base/paths.ts";
 import { createCommandHook, type Hook } from "../gate/hooks.ts";
+import type { GateRecord } from "../gate/options.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { defaultMask } from "../gate/paths.ts";
 import type { AnyTool } from "../index.ts";
@@ -14,7 +15,7 @@ import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
-import { createAudit } from "../store/audit.ts";
+import { createAudit, type AuditEntry } from "../store/audit.ts";
 import { webSearchService } from "../tools/index.ts";
 import type { Config } from "./config/config.ts";
 import { say, UsageError } from "./io.ts";
@@ -35,7 +36,7 @@ export interface EngineSettings {
   readonly warn?: (message: string) => void;
 }
 
-/** Settings to an engine: the built-in tools, the policy with its rules, the machine. */
+/** Turns settings into the options of an engine, with the built-in tools, the policy and its rules. */
 export async function engineOptions(
   config: Config,
   cwd: string,
@@ -60,7 +61,7 @@ export async function engineOptions(
       hooks: readHooks(config.hooks, cwd),
       held: config.held === "off" ? "off" : "asked",
       undo: config.undo === "all" ? "all" : "files",
-      record: (entry) => audit.append({ ...entry }),
+      record: recordTogether((entries) => audit.append(...entries)),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
       ...runLaterOptions(config, cwd, env),
@@ -164,4 +165,25 @@ function readHooks(table: Readonly<Record<string, unknown>> | undefined, cwd: st
       });
     });
   });
+}
+
+/**
+ * Decisions of one moment, such as those about eight files that are read together, are written together, each before
+ * its call runs.
+ */
+function recordTogether(write: (entries: readonly AuditEntry[]) => void): (entry: GateRecord) => Promise<void> {
+  let waiting: AuditEntry[] = [];
+  let written: Promise<void> | undefined;
+  const writeAll = () => {
+    const entries = waiting;
+    waiting = [];
+    written = undefined;
+    write(entries);
+  };
+  return (entry) => {
+    waiting.push({ ...entry });
+    // After all that is ready to run has run.
+    written ??= new Promise<void>((resolve) => process.nextTick(resolve)).then(writeAll);
+    return written;
+  };
 }

@@ -1,5 +1,6 @@
 import { stateDir } from "../base/paths.ts";
-import { findSession, listSessions, readJournal, type ReadJournal, type SessionSummary } from "../store/index.ts";
+import { readJournal, type ReadJournal } from "../store/index.ts";
+import { findSession, listSessions, type SessionSummary } from "../store/sessions.ts";
 import { say, UsageError } from "./io.ts";
 
 /** The one session that a user can have meant. */

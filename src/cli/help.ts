@@ -1,5 +1,21 @@
-/** What `callgate COMMAND --help` prints: every flag with its short form and what follows it, every argument in its place. */
-import type { Command, CommandContext, RouteMap } from "@stricli/core";
+/**
+ * What `callgate COMMAND --help` prints: every flag with its short form and what follows it, every argument in its place.
+ * And what is said about a command line that cannot be read: what is wrong with it, and what would be right.
+ */
+import {
+  AliasNotFoundError,
+  ArgumentParseError,
+  EnumValidationError,
+  FlagNotFoundError,
+  InvalidNegatedFlagSyntaxError,
+  UnexpectedFlagError,
+  UnexpectedPositionalError,
+  UnsatisfiedFlagError,
+  UnsatisfiedPositionalError,
+  type Command,
+  type CommandContext,
+  type RouteMap,
+} from "@stricli/core";
 
 type Target = Command<CommandContext> | RouteMap<CommandContext>;
 
@@ -146,4 +162,50 @@ function toKebab(name: string): string {
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, brief]) => `  ${name.padEnd(width)}  ${brief}`).join("\n");
+}
+
+/**
+ * One sentence without a full stop; whoever prints it says which command's help has the rest. Stricli's own function for
+ * this goes by the names of its classes, which do not survive being minified.
+ */
+export function describeMistake(error: unknown): string {
+  if (error instanceof FlagNotFoundError)
+    return `there is no flag ${dashed(error.input)}${didYouMean(error.corrections.map(dashed))}`;
+  if (error instanceof AliasNotFoundError) return `there is no flag -${error.input}`;
+  if (error instanceof ArgumentParseError)
+    return `${place(error.externalFlagNameOrPlaceholder)}: ${toText(error.exception)}`;
+  if (error instanceof EnumValidationError)
+    return `${place(error.externalFlagName)}: '${error.input}' is none of ${error.values.join(", ")}`;
+  if (error instanceof UnsatisfiedFlagError) {
+    const { externalFlagName: name, nextFlagName: next } = error;
+    return `${place(name)} needs a value${next === undefined ? "" : `, and ${place(next)} follows it`}`;
+  }
+  if (error instanceof UnexpectedPositionalError)
+    return `'${error.input}' is one argument too many: it takes ${error.expectedCount === 0 ? "none" : error.expectedCount}`;
+  if (error instanceof UnsatisfiedPositionalError)
+    return error.placeholder === "ID"
+      ? "ID is missing: 'callgate sessions' lists them, and 'last' stands for the newest"
+      : `${error.placeholder} is missing`;
+  if (error instanceof InvalidNegatedFlagSyntaxError) return `${place(error.externalFlagName)} takes no value`;
+  if (error instanceof UnexpectedFlagError) return `${place(error.externalFlagName)} is given twice`;
+  return toText(error);
+}
+
+/** The end of a sentence about a word that nobody knows. Stricli puts some corrections between backquotes. */
+export function didYouMean(corrections: readonly string[]): string {
+  const words = corrections.map((word) => word.replaceAll("`", ""));
+  return words.length === 0 ? "" : `; did you mean ${words.join(" or ")}?`;
+}
+
+/** Arguments are known by their placeholder, which is in capitals; everything else is a flag. */
+function place(name: string): string {
+  return /^[A-Z]/.test(name) ? name : dashed(name);
+}
+
+function dashed(name: string): string {
+  return name.startsWith("-") ? name : `--${toKebab(name)}`;
+}
+
+function toText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -40,8 +40,9 @@ export async function runCommand(body: () => Promise<number | void>): Promise<vo
   }
 }
 
-/** All of stdin as text. */
+/** All of stdin as text. A person at a terminal is told that we wait for them. */
 export async function readStdin(): Promise<string> {
+  if (process.stdin.isTTY) say("callgate: reads what you type; ctrl-d on an empty line ends it");
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString("utf8");

@@ -9,6 +9,8 @@
  * imports first, one list of exports last (test/cli/start.test.ts holds each built file to it).
  */
 
+import { withFlagsOfStart } from "./v8-flags.ts";
+
 /** What a module offers, by exported name. */
 type Exports = Readonly<Record<string, unknown>>;
 
@@ -22,7 +24,7 @@ export interface KeptCode {
 export interface KeptCodeOptions {
   /** The file that is loaded first; its owner must own the kept code. */
   readonly main: string;
-  /** For kept code: made if it is not there. */
+  /** The folder of kept code. It is made if it does not exist. */
   readonly folder: string;
   /** Imports what is not ours: packages, and files of users. */
   readonly outside: (name: string) => Promise<unknown>;
@@ -32,10 +34,9 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
   // Not imported: each import of a built-in module costs a view of all it exports.
   const fs = process.getBuiltinModule("node:fs");
   const { dirname, join, basename } = process.getBuiltinModule("node:path");
-  const { pathToFileURL } = process.getBuiltinModule("node:url");
   const vm = process.getBuiltinModule("node:vm");
   const modules = new Map<string, Exports>();
-  const fresh = new Map<string, InstanceType<typeof vm.Script>>();
+  const fresh = new Map<string, { readonly script: InstanceType<typeof vm.Script>; readonly text: string }>();
   const trusted = isTrusted();
 
   const load = (path: string): Exports => {
@@ -45,19 +46,20 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
       name.startsWith(".") ? load(join(dirname(path), name)) : process.getBuiltinModule(name);
     const later = async (name: string): Promise<unknown> =>
       /^\.\.?\//.test(name) ? need(name) : outside(String(name));
-    const loaded = compile(path)(need, later, pathToFileURL(path).href);
+    const url = () => process.getBuiltinModule("node:url").pathToFileURL(path).href;
+    const loaded = compile(path)(need, later, url);
     modules.set(path, loaded);
     return loaded;
   };
 
   const compile = (path: string): ModuleFunction => {
-    const kept = nameOf(path);
-    const cachedData = trusted ? read(kept) : undefined;
-    const script = new vm.Script(toFunction(fs.readFileSync(path, "utf8")), {
-      filename: path,
-      ...(cachedData === undefined ? {} : { cachedData }),
-    });
-    if (cachedData === undefined || script.cachedDataRejected === true) fresh.set(kept, script);
+    const place = nameOf(path);
+    const kept = trusted ? read(place) : undefined;
+    // A built file holds no other letters than ASCII (scripts/build-output.mjs).
+    const text = kept?.text ?? toFunction(fs.readFileSync(path, "latin1"));
+    const options = { filename: path, ...(kept && { cachedData: kept.compiled }) };
+    const script = withFlagsOfStart(() => new vm.Script(text, options));
+    if (kept === undefined || script.cachedDataRejected === true) fresh.set(place, { script, text });
     // The script is the one function that toFunction writes.
     return script.runInThisContext() as ModuleFunction;
   };
@@ -68,9 +70,9 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
     return join(folder, `${basename(path)}-${size}-${mtimeMs}`);
   };
 
-  const read = (path: string): Buffer | undefined => {
+  const read = (path: string): Kept | undefined => {
     try {
-      return fs.readFileSync(path);
+      return unpack(fs.readFileSync(path));
     } catch {
       return undefined; // never kept, or not for us to read
     }
@@ -90,14 +92,13 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
     load,
     keep() {
       if (fresh.size === 0) return;
-      // As it is at the start: code that was kept under another flag is refused by the next run (see small-heap.ts).
-      process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=2");
       try {
         fs.mkdirSync(folder, { recursive: true, mode: 0o755 });
         if (!isTrusted()) return;
-        for (const [path, script] of fresh) {
+        for (const [path, { script, text }] of fresh) {
           const part = `${path}.${process.pid}`;
-          fs.writeFileSync(part, script.createCachedData(), { mode: 0o644 });
+          const compiled = withFlagsOfStart(() => script.createCachedData());
+          fs.writeFileSync(part, pack(text, compiled), { mode: 0o644 });
           fs.renameSync(part, path);
         }
       } catch {
@@ -110,14 +111,40 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
 type ModuleFunction = (
   need: (name: string) => unknown,
   later: (name: string) => Promise<unknown>,
-  url: string,
+  url: () => string,
 ) => Exports;
+
+/** What is kept of a file: the function that it became, and what V8 made of it. */
+interface Kept {
+  readonly text: string;
+  readonly compiled: Buffer;
+}
+
+/** Two lengths, then what V8 made, which it wants at a multiple of eight, then the function. */
+const headBytes = 8;
+
+function pack(text: string, compiled: Buffer): Buffer {
+  const head = Buffer.alloc(headBytes);
+  head.writeUInt32LE(compiled.length, 0);
+  head.writeUInt32LE(text.length, 4);
+  return Buffer.concat([head, compiled, Buffer.from(text, "latin1")]);
+}
+
+function unpack(bytes: Buffer): Kept | undefined {
+  if (bytes.length < headBytes) return undefined;
+  const end = headBytes + bytes.readUInt32LE(0);
+  if (bytes.length !== end + bytes.readUInt32LE(4)) return undefined; // cut off
+  return { text: bytes.toString("latin1", end), compiled: bytes.subarray(headBytes, end) };
+}
 
 const importPattern = /\s*import(?:([^"'`;()]*?)from)?"([^"]+)";?/y;
 const exportPattern = /^export\{([^{}]*)\};?\s*$/;
+// The name of the file's source map: whoever wants maps gets Node's own loader (see start.ts).
+const mapPattern = /\n\/\/# sourceMappingURL=\S+\s*$/;
 
 /** A built module as a function that is given what it imports and returns what it exports. */
-export function toFunction(text: string): string {
+export function toFunction(built: string): string {
+  const text = withoutMap(built);
   let start = text.startsWith("#!") ? text.indexOf("\n") : 0;
   let head = "";
   for (;;) {
@@ -127,12 +154,17 @@ export function toFunction(text: string): string {
     start = importPattern.lastIndex;
     head += importAsConst(found[1]?.trim(), found[2]!);
   }
-  // Looked for near the end only: a pattern that ends in $ is tried at each place.
   const tail = Math.max(start, text.lastIndexOf("export{"));
   const exported = exportPattern.exec(text.slice(tail));
   const body = exported === null ? text.slice(start) : text.slice(start, tail);
   const returned = exported === null ? "{}" : `{${exported[1]!.split(",").map(exportAsProperty).join(",")}}`;
   return `(function(__need,__later,__url){"use strict";${head}${withoutModuleSyntax(body)}\nreturn ${returned}})`;
+}
+
+/** Looked for near the end only: a pattern that ends in $ is tried at each place. */
+function withoutMap(text: string): string {
+  const last = text.lastIndexOf("\n//# sourceMappingURL=");
+  return last !== -1 && mapPattern.test(text.slice(last)) ? text.slice(0, last) : text;
 }
 
 /** `a`, `{a as b}`, `a,{b}` or `* as a`; of a built-in module the default is the module. */
@@ -142,9 +174,28 @@ function importAsConst(names: string | undefined, from: string): string {
   if (names.startsWith("*")) return `const ${names.replace(/^\*\s*as\s+/, "")}=${module};`;
   const brace = names.indexOf("{");
   const ownDefault = (brace === -1 ? names : names.slice(0, brace)).replace(",", "").trim();
-  const named = brace === -1 ? "" : `const${names.slice(brace).replace(/\s+as\s+/g, ":")}=${module};`;
+  const list = brace === -1 ? "" : names.slice(brace);
+  if (loadedWhenCalled.has(from) && list !== "") return functionsOf(list, module);
+  const named = list === "" ? "" : `const${list.replace(/\s+as\s+/g, ":")}=${module};`;
   if (ownDefault === "") return named;
   return `const ${ownDefault}=${module}${from.startsWith(".") ? ".default" : ""};${named}`;
+}
+
+/**
+ * Parts of Node that take milliseconds to load, and that many a run never calls. All that is imported of them are functions
+ * (test/cli/start.test.ts), each of which loads its module when it is called.
+ */
+export const loadedWhenCalled: ReadonlySet<string> = new Set(["node:crypto", "node:timers/promises", "node:zlib"]);
+
+function functionsOf(list: string, module: string): string {
+  return list
+    .replace(/[{}]/g, "")
+    .split(",")
+    .map((name) => {
+      const [theirs = "", ours = theirs] = name.trim().split(/\s+as\s+/);
+      return `const ${ours}=(...a)=>${module}.${theirs}(...a);`;
+    })
+    .join("");
 }
 
 function exportAsProperty(name: string): string {
@@ -154,5 +205,5 @@ function exportAsProperty(name: string): string {
 
 /** What the build marked (scripts/build.mjs): a dynamic import is a call of ours here, because kept code cannot import. */
 function withoutModuleSyntax(body: string): string {
-  return body.replaceAll("import(/*later*/", "__later(").replaceAll("import.meta.url", "__url");
+  return body.replaceAll("import(/*later*/", "__later(").replaceAll("import.meta.url", "__url()");
 }

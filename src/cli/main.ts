@@ -8,15 +8,16 @@ import { version } from "./version.ts";
 /** From argv to a command. `--version` and `--help` are answered here, before anything is loaded. */
 async function main(argv: readonly string[]): Promise<void> {
   const [first, ...rest] = argv;
-  if (first === "--version" || first === "-V") return print(version);
-  if (first === "--help" || first === "-h" || first === "help") return print(overview());
+  if (first === "--version" || first === "-V" || first === "version") return print(version);
+  if (first === "--help" || first === "-h") return print(overview());
+  if (first === "help") return rest.length === 0 ? print(overview()) : main([...rest, "--help"]);
   if (first === "completion") return complete(rest);
   const asked = first === undefined || first.startsWith("-") ? "chat" : first;
   const name = synonyms.get(asked) ?? asked;
-  const loaded = await loadCommand(name);
-  if (loaded === undefined) return unknownCommand(name);
   const given = asked === first ? rest : argv;
-  if (asksForHelp(given)) return print(loaded.formatHelp(loaded.root, [name, ...given]));
+  const loaded = await loadCommand(name, given);
+  if (loaded === undefined) return unknownCommand(name);
+  if (asksForHelp(given) || loaded.isWholeGroup) return print(loaded.formatHelp(loaded.root, [name, ...given]));
   const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
   await loaded.stricli.run(loaded.app, [name, ...given], { process: host });
   // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
@@ -25,32 +26,35 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** One command as an application. The others are not loaded. */
-async function loadCommand(name: string) {
+/** One command as an application. The others are not loaded. `given` are the words after its name. */
+async function loadCommand(name: string, given: readonly string[] = []) {
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
   if (route === undefined) return undefined;
-  const [{ command }, stricli, { formatHelp, withShortFlags }] = await Promise.all([
-    route.load(),
-    import("@stricli/core"),
-    import("./help.ts"),
-  ]);
+  const [{ command }, stricli, help] = await Promise.all([route.load(), import("@stricli/core"), import("./help.ts")]);
+  const { describeMistake, didYouMean, findTarget, formatHelp, withShortFlags } = help;
   const root = stricli.buildRouteMap({
     routes: { [name]: withShortFlags(command) },
     docs: { brief: route.brief },
   });
+  const { target, path } = findTarget(root, [name, ...given]);
+  const hint = `(callgate ${path} --help)`;
   const app = stricli.buildApplication(root, {
     name: "callgate",
     scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
     localization: {
       text: {
         ...stricli.text_en,
-        exceptionWhileParsingArguments: (error) =>
-          `callgate: ${error instanceof stricli.ArgumentScannerError ? stricli.formatMessageForArgumentScannerError(error, {}) : String(error)} (callgate ${name} --help)`,
+        exceptionWhileParsingArguments: (error) => `callgate: ${describeMistake(error)} ${hint}`,
+        noCommandRegisteredForInput: ({ input, corrections }) =>
+          `callgate: there is no command '${path} ${input}'${didYouMean(corrections)} ${hint}`,
       },
     },
     documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
   });
-  return { stricli, app, root, formatHelp };
+  // A group that was named alone, with no command of its own to stand for it, says what it has.
+  const isWholeGroup =
+    !("parameters" in target) && target.getDefaultCommand() === undefined && path === [name, ...given].join(" ");
+  return { stricli, app, root, formatHelp, isWholeGroup };
 }
 
 /** Only before a `--`; after it the words are arguments. */

@@ -7,7 +7,7 @@ export async function openBrowser(page: URL): Promise<void> {
         ? ["rundll32", "url.dll,FileProtocolHandler"]
         : ["xdg-open"];
   const { spawn } = await import("node:child_process");
-  const child = spawn(program!, [...words, page.href], { stdio: "ignore", detached: true });
+  const child = spawn(program, [...words, page.href], { stdio: "ignore", detached: true });
   child.on("error", () => undefined); // no browser here: the address was shown
   child.unref();
 }

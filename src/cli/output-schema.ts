@@ -1,5 +1,6 @@
 /** `--output-schema`: the schema that the answer has to fit. The session holds the model to it. */
 import { readFileSync } from "node:fs";
+import { errorCode } from "../base/error.ts";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { surveySchema } from "../schema/fault.ts";
 import { nearest } from "../base/text.ts";
@@ -10,7 +11,7 @@ export function loadOutputSchema(path: string): JsonObject {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw new UsageError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code}`);
+    throw new UsageError(`cannot read ${path}: ${errorCode(error)}`);
   }
   const read = parseJson(text);
   if (!read.ok || !isObject(read.value)) throw new UsageError(`${path} is no JSON Schema: it is not a JSON object`);

@@ -9,6 +9,10 @@ import { isTrusted } from "./policy/trust.ts";
 export async function prepare(flags: SessionFlags): Promise<{ readonly cwd: string; readonly config: Config }> {
   const cwd = resolve(flags.cwd ?? ".");
   if (!isFolder(cwd)) throw new UsageError(`there is no folder ${cwd}`);
+  if (flags.model === "offline" && flags.baseUrl !== undefined)
+    throw new UsageError(
+      "'offline' is the built-in planner and has no address: give the name of the server's model, or leave out --base-url",
+    );
   for (const folder of flags.addDir ?? []) {
     if (!isFolder(resolve(cwd, folder))) throw new UsageError(`there is no folder ${resolve(cwd, folder)}`);
   }

@@ -7,7 +7,7 @@ import type { Dialect } from "../dialect/index.ts";
 import type { Model, ModelRequest } from "../spec/model.ts";
 import { createProviderModel, type ProviderModelOptions } from "../model/provider-model.ts";
 import { guessProvider, providerForWire, providers, type Provider } from "../model/providers.ts";
-import type { Codec, WireName } from "../wire/codec.ts";
+import { isWireName, wireNames, type Codec, type WireName } from "../wire/codec.ts";
 import type { ModelList } from "../model/list-models.ts";
 import type { ProfileForm } from "../registry/profile.ts";
 import type { Config } from "./config/config.ts";
@@ -22,8 +22,6 @@ export interface SelectedModel {
   readonly named: { readonly provider?: string; readonly base_url?: string };
   close(): Promise<void>;
 }
-
-const wires: readonly string[] = ["responses", "chat", "messages", "gemini"] satisfies WireName[];
 
 export function isOfflineConfig({ model, base_url, provider }: Config): boolean {
   return model === "offline" || (model === undefined && base_url === undefined && provider === undefined);
@@ -189,12 +187,12 @@ function withForm(wanted: WantedWire, form: ProfileForm): WantedWire {
 }
 
 async function speakDialect(http: Model, wanted: WantedWire, record: ModelRecord | undefined): Promise<Model> {
-  const [{ createTextModel }, { lookUpDialect }] = await Promise.all([
+  const [{ createTextModel }, { findDialect }] = await Promise.all([
     import("../model/text.ts"),
     import("../dialect/index.ts"),
   ]);
   const { dialect = "auto", native = false } = wanted;
-  if (typeof dialect === "string" && lookUpDialect(dialect) === undefined)
+  if (typeof dialect === "string" && findDialect(dialect) === undefined)
     throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
   const profile = record?.profile;
   return createTextModel(http, dialect, {
@@ -220,9 +218,9 @@ function readWire(wire: string | undefined): WantedWire {
   if (wire.startsWith("chat+text:"))
     return { name, wire: "chat", dialect: wire.slice("chat+text:".length), native: true };
   if (wire === "completions") return { name, wire: "chat", rendered: true };
-  if (wires.includes(wire)) return { name, wire: wire as WireName };
+  if (isWireName(wire)) return { name, wire };
   throw new UsageError(
-    `there is no wire '${wire}': ${wires.join(", ")}, text:DIALECT, chat+text:DIALECT ('callgate dialects' lists them) or completions`,
+    `there is no wire '${wire}': ${wireNames.join(", ")}, text:DIALECT, chat+text:DIALECT ('callgate dialects' lists them) or completions`,
   );
 }
 

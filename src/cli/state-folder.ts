@@ -1,4 +1,5 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
+import { errorCode } from "../base/error.ts";
 import { stateDir } from "../base/paths.ts";
 
 /** Why nothing can be kept where our state lives (sessions, decisions, outputs), or undefined where it can. */
@@ -9,6 +10,6 @@ export function stateProblem(env: NodeJS.ProcessEnv): string | undefined {
     accessSync(folder, constants.W_OK);
     return undefined;
   } catch (error) {
-    return `nothing can be written to ${folder} (${(error as NodeJS.ErrnoException).code}): set CALLGATE_HOME to a folder of yours`;
+    return `nothing can be written to ${folder} (${errorCode(error)}): set CALLGATE_HOME to a folder of yours`;
   }
 }

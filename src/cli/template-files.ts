@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { errorCode } from "../base/error.ts";
 import { readTemplateSource, TemplateError, type TemplateSource } from "../template/index.ts";
 import { UsageError } from "./io.ts";
 
@@ -42,7 +43,7 @@ async function bytesOf(path: string): Promise<Uint8Array> {
     closeSync(handle);
     return head;
   } catch (error) {
-    throw new UsageError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+    throw new UsageError(`cannot read ${path}: ${errorCode(error) ?? String(error)}`);
   }
 }
 

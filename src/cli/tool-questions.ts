@@ -1,6 +1,6 @@
 /** What tools ask on their own, put to the person in front of the session. */
 import { toVisible } from "../gate/show.ts";
-import { cannotAsk, type Answer, type Question } from "../spec/question.ts";
+import { cannotAsk, type AnyAnswer, type Question } from "../spec/question.ts";
 import { openBrowser } from "./open-browser.ts";
 import type { Person } from "./chat/person.ts";
 
@@ -11,7 +11,7 @@ export function answersTools(person: Person, openPage: (url: URL) => void = open
     answerer: {
       can: (_callId, kind) => isForPeople(kind),
       async answer({ call, questions }, signal) {
-        const answers = new Map<string, Answer>();
+        const answers = new Map<string, AnyAnswer>();
         for (const [name, question] of Object.entries(questions)) {
           if (question.kind !== "form" && question.kind !== "page") throw cannotAsk([question.kind]);
           const { askPerson } = await import("./mcp/ask.ts");

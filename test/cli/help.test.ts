@@ -51,3 +51,32 @@ test("tools are shown on the wire of the provider in the settings", async () => 
   const unknown = await run(["tools", "--provider", "nobody"]);
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no provider 'nobody'") });
 });
+
+test.each([
+  [["exec", "--modle", "x"], "there is no flag --modle; did you mean --model? (callgate exec --help)"],
+  [["-x"], "there is no flag -x (callgate chat --help)"],
+  [["exec", "--model"], "--model needs a value (callgate exec --help)"],
+  [["exec", "--model", "--json", "hi"], "--model needs a value, and --json follows it"],
+  [["exec", "--model", "a", "--model", "b", "hi"], "--model is given twice"],
+  [["exec", "-a", "always", "hi"], "--approval: 'always' is none of never, on-request"],
+  [["exec", "--max-requests", "abc", "hi"], "--max-requests: 'abc' is not a number above 0"],
+  [["show"], "ID is missing: 'callgate sessions' lists them, and 'last' stands for the newest (callgate show --help)"],
+  [["serve", "token", "add"], "NAME is missing (callgate serve token add --help)"],
+  [["tools", "list", "extra"], "'extra' is one argument too many: it takes none (callgate tools list --help)"],
+  [["policy", "chek"], "there is no command 'policy chek'; did you mean check? (callgate policy --help)"],
+  [["policy", "check", "--shell", ""], "give one command"],
+  [["trust", "nowhere"], "there is no folder"],
+])("%j is told in words, with where to read on", async (words, message) => {
+  const { code, stdout, stderr } = await run(words);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(message);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+});
+
+test("help is found where people look for it", async () => {
+  const asked = await run(["mcp", "add", "--help"]);
+  expect((await run(["help", "mcp", "add"])).stdout).toBe(asked.stdout);
+  expect((await run(["help"])).stdout).toBe((await run(["--help"])).stdout);
+  expect((await run(["gateway", "key"])).stdout).toBe((await run(["gateway", "key", "--help"])).stdout);
+  expect((await run(["version"])).stdout).toBe((await run(["--version"])).stdout);
+});

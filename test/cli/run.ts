@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-export const cli = join(root, "dist/cli.js");
+export const cli = join(root, "dist/cli.cjs");
 
 /** The command as it is built; built first if a source is newer. */
 export function ensureBuilt(): void {

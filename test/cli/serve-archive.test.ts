@@ -35,11 +35,28 @@ const deep = (folder: string) => {
   return [`${path}/f`];
 };
 
+const foreignName = "äöü\nжжжжжж\\t";
+const foreign = (folder: string) => {
+  writeFileSync(join(folder, foreignName), "");
+  return ["."];
+};
+
 test.each([
-  ["zeros, well packed", pack(zeros(3_000_000)), { bytes: 2_999_999, entries: 9 }, "more than 2999999 bytes"],
-  ["a hole", pack(zeros(3_000_000_000), "-S"), { bytes: 2 * 1024 ** 3, entries: 9 }, "more than 2 GB"],
-  ["many", pack(tree), { bytes: 99, entries: 5 }, "more than 5 files and folders"],
-  ["folders that only a path names", pack(deep), { bytes: 99, entries: 40 }, "more than 40 files and folders"],
+  [
+    "zeros, well packed",
+    pack(zeros(3_000_000)),
+    { bytes: 2_999_999, entries: 9, pathBytes: 2048 },
+    "more than 2999999 bytes",
+  ],
+  ["a hole", pack(zeros(3_000_000_000), "-S"), { bytes: 2 * 1024 ** 3, entries: 9, pathBytes: 2048 }, "more than 2 GB"],
+  ["many", pack(tree), { bytes: 99, entries: 5, pathBytes: 2048 }, "more than 5 files and folders"],
+  [
+    "folders that only a path names",
+    pack(deep),
+    { bytes: 99, entries: 40, pathBytes: 2048 },
+    "more than 40 files and folders",
+  ],
+  ["a long path", pack(deep), { bytes: 99, entries: 99, pathBytes: 80 }, "a path of more than 80 bytes"],
 ])("an archive beyond a limit is refused before anything is unpacked: %s", async (_name, file, limits, words) => {
   const folder = tempFolder("unpacked");
   await expect(unpackArchive(file, folder, limits)).rejects.toThrow(words);
@@ -47,9 +64,15 @@ test.each([
 });
 
 test.each([
-  ["zeros, well packed", pack(zeros(3_000_000)), { bytes: 3_000_000, entries: 1 }, ["zeros"]],
-  ["a tree, each entry counted once", pack(tree), { bytes: 10, entries: 6 }, ["a"]],
-  ["folders that only a path names", pack(deep), { bytes: 0, entries: 41 }, ["d"]],
+  ["zeros, well packed", pack(zeros(3_000_000)), { bytes: 3_000_000, entries: 1, pathBytes: 2048 }, ["zeros"]],
+  ["a tree, each entry counted once", pack(tree), { bytes: 10, entries: 6, pathBytes: 2048 }, ["a"]],
+  ["folders that only a path names", pack(deep), { bytes: 0, entries: 41, pathBytes: 81 }, ["d"]],
+  [
+    "a path with letters that are escaped in the list",
+    pack(foreign),
+    { bytes: 0, entries: 2, pathBytes: 23 },
+    [foreignName],
+  ],
 ])("an archive within its limits is unpacked: %s", async (_name, file, limits, names) => {
   const folder = tempFolder("unpacked");
   await unpackArchive(file, folder, limits);

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { Script } from "node:vm";
 import { parseSync } from "rolldown/utils";
 import { beforeAll, describe, expect, test } from "vitest";
-import { toFunction } from "../../src/cli/kept-code.ts";
+import { loadedWhenCalled, toFunction } from "../../src/cli/kept-code.ts";
 import { ensureBuilt } from "./run.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -33,9 +33,25 @@ describe("the built files have the one shape that the command's loader reads", (
     for (const [file, text] of functions) {
       expect(() => new Script(text, { filename: file }), file).not.toThrow();
       expect(text, file).not.toMatch(/[;}]import(?:\{|\*|")|const\{[^}]*\bdefault:[^}]*\}=__need\("[^.]/);
+      // Neither is there another letter in it: it is read as Latin-1.
+      expect(/^[\0-\x7f]*$/.test(text), file).toBe(true);
       expect(parseSync("a.js", text).module.dynamicImports, file).toEqual([]);
       for (const name of importsOf(file))
         expect(name.startsWith(".") || isBuiltin(name), `${file}: ${name}`).toBe(true);
+    }
+  });
+
+  test("what is loaded when it is called are functions, and nothing but called", () => {
+    const found = [...functions.values()].flatMap((text) => [
+      ...text.matchAll(/const ([\w$]+)=\(\.\.\.a\)=>__need\("(node:[^"]+)"\)\.(\w+)\(/g),
+    ]);
+    expect(found.length).toBeGreaterThan(10);
+    for (const [, , from, name] of found) {
+      expect(loadedWhenCalled).toContain(from);
+      // A module of Node, by its name.
+      const module = process.getBuiltinModule(from!) as unknown as Record<string, unknown>;
+      expect(typeof module[name!], `${from}: ${name}`).toBe("function");
+      expect(name, "not a class").toMatch(/^[a-z]/);
     }
   });
 
@@ -53,20 +69,21 @@ describe("the built files have the one shape that the command's loader reads", (
 
 test("imports, exports and the names of other files are translated", () => {
   const made = toFunction(
-    `import a,{b as c}from"./x.js";import*as all from"node:path";import own from"./y.js";import fs from"node:fs";import"./z.js";` +
-      "const d=()=>import(/*later*/`./later.js`);const u=import.meta.url;const p=`import(x)`;export{c,d as default,u as url};",
+    `import a,{b as c}from"./x.js";import{createHash,hash as sum}from"node:crypto";import*as all from"node:path";import own from"./y.js";import fs from"node:fs";import"./z.js";` +
+      "const d=()=>import(/*later*/`./later.js`);const u=import.meta.url;const p=`import(x)`;export{c,d as default,u as url};\n//# sourceMappingURL=a.js.map\n",
   );
   expect(made).toBe(
-    `(function(__need,__later,__url){"use strict";const a=__need("./x.js").default;const{b:c}=__need("./x.js");const all=__need("node:path");` +
+    `(function(__need,__later,__url){"use strict";const a=__need("./x.js").default;const{b:c}=__need("./x.js");const createHash=(...a)=>__need("node:crypto").createHash(...a);` +
+      `const sum=(...a)=>__need("node:crypto").hash(...a);const all=__need("node:path");` +
       `const own=__need("./y.js").default;const fs=__need("node:fs");__need("./z.js");` +
-      "const d=()=>__later(`./later.js`);const u=__url;const p=`import(x)`;\nreturn {c,default:d,url:u}})",
+      "const d=()=>__later(`./later.js`);const u=__url();const p=`import(x)`;\nreturn {c,default:d,url:u}})",
   );
 });
 
 describe("compiled code is kept beside the code", () => {
   let copy = "";
   const run = () => {
-    const { status, stdout } = spawnSync(process.execPath, [join(copy, "dist/cli.js"), "dialects"], {
+    const { status, stdout } = spawnSync(process.execPath, [join(copy, "dist/cli.cjs"), "dialects"], {
       encoding: "utf8",
       cwd: copy,
       env: { ...process.env, CALLGATE_HOME: join(copy, "home") },
@@ -109,7 +126,7 @@ describe("compiled code is kept beside the code", () => {
   test("and a session that changed a flag of V8 on its way keeps code that the next one can use", () => {
     const exec = () => {
       const words = ["exec", "--approval", "never", "--sandbox", "full-access", "run sleep 0.4"];
-      const { status } = spawnSync(process.execPath, [join(copy, "dist/cli.js"), ...words], {
+      const { status } = spawnSync(process.execPath, [join(copy, "dist/cli.cjs"), ...words], {
         cwd: copy,
         env: { ...process.env, CALLGATE_HOME: join(copy, "home") },
       });
@@ -125,7 +142,7 @@ describe("compiled code is kept beside the code", () => {
   test.skipIf(!isRoot)("and whoever may not look into it starts as well (needs root)", () => {
     chmodSync(copy, 0o755);
     chmodSync(join(copy, "dist/compiled"), 0o700);
-    const { status, stdout } = spawnSync(process.execPath, [join(copy, "dist/cli.js"), "dialects"], {
+    const { status, stdout } = spawnSync(process.execPath, [join(copy, "dist/cli.cjs"), "dialects"], {
       encoding: "utf8",
       cwd: copy,
       uid: 65_534,

@@ -1,7 +1,7 @@
 /** One list of what can be taken back and done again, and the session that hears of it. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
 import type { ModelRequest } from "../../src/spec/model.ts";
 import { createScriptedModel, serveModel, type ModelServer, type ScriptedAnswer } from "../../src/testing/index.ts";
@@ -115,7 +115,40 @@ test.skipIf(!has("bubblewrap"))(
   },
 );
 
+test("a turn is found by its name from any folder; a folder that was named is the one that is meant", async () => {
+  const { cwd, env, exec, read, list } = scene();
+  await exec("write new.txt");
+  const [{ turn } = {}] = await list();
+  const other = tempFolder("elsewhere");
+  const undo = (...args: readonly string[]) => run(["undo", String(turn), ...args], { cwd: other, env });
+  expect(await undo("--cwd", other)).toMatchObject({ code: 1, stderr: expect.stringContaining(`belongs to ${cwd}`) });
+  expect(read("new.txt")).toBe("written\n");
+  expect(await undo()).toMatchObject({ code: 0, stdout: "removed new.txt\n", stderr: expect.stringContaining(cwd) });
+  expect(read("new.txt")).toBeUndefined();
+  expect(JSON.parse((await undo("--redo", "--json")).stdout)).toMatchObject({ ok: true, turn, state: "kept" });
+  expect(read("new.txt")).toBe("written\n");
+  const unknown = await run(["undo", "nobody"], { cwd: other, env });
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("--cwd names its folder") });
+  rmSync(cwd, { recursive: true });
+  expect(await undo()).toMatchObject({ code: 1, stderr: expect.stringContaining(`${cwd}, which is no longer there`) });
+});
+
 describe.skipIf(!canHold)("with kept runs (skipped where nothing can be held: needs bubblewrap)", () => {
+  test.each([
+    ["in our own folder", undefined],
+    ["on the disk of its workspace", "/dev/shm"],
+  ])("a run that is kept %s is found by its name from any folder", async (_where, disk) => {
+    const state = disk === undefined ? undefined : mkdtempSync(join(disk, "callgate-state-"));
+    if (state !== undefined) onTestFinished(() => rmSync(state, { recursive: true }));
+    const { env, exec, read, list } = scene(state === undefined ? {} : { CALLGATE_HOME: state });
+    await exec("run echo two >> a.txt");
+    const [found] = await list();
+    expect(found).toMatchObject({ kind: "command" });
+    const undone = await run(["undo", String(found!["run"])], { cwd: tempFolder("elsewhere"), env });
+    expect(undone).toMatchObject({ code: 0, stdout: `taken back ${String(found!["run"])}\n` });
+    expect(read("a.txt")).toBe("one\n");
+  });
+
   test("files and commands are one list: taken back newest first, done again last taken back first", async () => {
     const { cwd, env, exec, undo, read, list } = scene();
     await exec("run echo two >> a.txt");

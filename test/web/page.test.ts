@@ -111,6 +111,26 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
     await page.close();
   });
 
+  test("a browser that comes without a link is told how to come in, also on a phone, and comes in by a token", async () => {
+    const workspace = tempFolder("workspace");
+    const home = tempFolder("state");
+    const { origin } = new URL(await serve(workspace, home));
+    const { stdout: token } = await run(["serve", "token", "add", "anna", "--roles", "watch,talk"], {
+      env: { CALLGATE_HOME: home },
+    });
+    const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+    await page.goto(`${origin}/?link=used`);
+    await page.getByLabel("Token").fill("cgs_wrong");
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByText("does not know this token").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel("Token").fill(/cgs_\S+/.exec(token)?.[0] ?? "");
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByRole("link", { name: "New session" }).click();
+    await page.getByLabel("The task").waitFor();
+    await page.close();
+  });
+
   test("hostile words in every field run nothing and hide nothing", async () => {
     const evil = `<img src=x onerror="window.evil=1"><script>window.evil=1</script>[click](javascript:window.evil=1) ![x](http://127.0.0.1:1/leak) \u202Etxt.exe \u001B[2Jgone </script><svg onload="window.evil=1">`;
     const call = {

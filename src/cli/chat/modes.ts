@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 
 export interface Modes {
   readonly now: Mode;
-  /** In few words, for a line of the screen. */
+  /** Its name in few words, for a line of the screen. */
   readonly label: string;
   set(change: { readonly approval?: ApprovalName; readonly sandbox?: SandboxName }): void;
   setPlan(on: boolean): void;

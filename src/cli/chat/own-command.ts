@@ -42,7 +42,7 @@ export function runOwnCommand(
       resolve({ output: `${head}${gap}${tail}`, exitCode });
     };
     const stop = () => {
-      // The whole group, so that what it started ends with it.
+      // The whole group is ended, so that what the command started ends with it.
       if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
     };
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", take);
@@ -62,7 +62,7 @@ export function withBeside(before: readonly string[], content: string | readonly
   return typeof content === "string" ? `${told}\n\n${content}` : [text(told), ...content];
 }
 
-/** How the model reads it. */
+/** What the model is told about a command of the person's own. */
 export function tellOwnCommand(line: string, { output, exitCode }: OwnCommandEnd): string {
   const end = exitCode === undefined ? "it was interrupted" : `exit code ${exitCode}`;
   return `[The user ran a command of their own (${end})]\n$ ${line}\n${output.trimEnd() || "(no output)"}`;

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 
 /** What was typed in all sessions: one JSON string per line, readable by the user only. */
 export interface PromptHistory {
-  /** Oldest first. */
+  /** What was typed, the oldest first. */
   readonly prompts: readonly string[];
   add(prompt: string): void;
 }

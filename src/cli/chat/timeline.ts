@@ -11,7 +11,7 @@ import { prunedWords } from "../../gate/show.ts";
 export interface TimelineOutput {
   /** The model's answer. */
   words(text: string): void;
-  /** What happens around it. */
+  /** Everything else that happens: calls, warnings, questions. */
   line(text: string): void;
 }
 
@@ -75,7 +75,7 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
   };
 }
 
-/** What can be undone now, or was. */
+/** Says what can be undone now, or what was undone. */
 export function describeUndo(event: CommandLookedAt | TakenBack): string {
   if (event.type !== "effects.snapshot")
     return `${event.type === "effects.undone" ? "↶ taken back" : "↷ done again"}: ${visible(event.what ?? event.run)}`;
@@ -99,7 +99,7 @@ export function describeEnded(call: Ended): string {
   return call.ok ? head : `${head}\n      ${firstLine(partsToText(call.content))}`;
 }
 
-/** The one argument a person looks for. */
+/** The one argument of a call that a person looks for. */
 export function describeInput(call: { readonly input?: unknown; readonly arguments?: string }): string {
   const input = call.input;
   if (typeof input === "string") return firstLine(patchedFiles(input) ?? input, 100);
@@ -116,7 +116,7 @@ export function describeInput(call: { readonly input?: unknown; readonly argumen
   );
 }
 
-/** A patch by the files it touches. */
+/** Describes a patch by the files that it touches. */
 function patchedFiles(text: string): string | undefined {
   if (!text.trimStart().startsWith("*** Begin Patch")) return undefined;
   const files = [...text.matchAll(/^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm)].map((match) => match[1]!);

@@ -1,4 +1,4 @@
-/** A journal as a document to read: Markdown. */
+/** Writes a journal as a Markdown document. */
 import type { ApprovalAnswer } from "../../spec/stages.ts";
 import { describeAnswer } from "./answer-words.ts";
 import { basename } from "node:path";
@@ -19,7 +19,7 @@ export interface Entry {
   readonly ok?: boolean;
 }
 
-/** What a reader wants of the records, in order. */
+/** The records that a reader wants to see, in order. */
 export function toEntries(records: readonly StoredRecord[]): readonly Entry[] {
   return records.flatMap((record): Entry[] => {
     const { at, type } = record;

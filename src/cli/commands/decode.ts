@@ -3,7 +3,8 @@ import { buildCommand } from "@stricli/core";
 import { isObject, parseJson } from "../../base/json.ts";
 import type { TextDecoderOptions } from "../../dialect/index.ts";
 import type { Answer } from "../../spec/model.ts";
-import { codecs, collect, decodeRecording, isWireName } from "../../wire/index.ts";
+import { isWireName } from "../../wire/codec.ts";
+import { codecs, collect, decodeRecording } from "../../wire/index.ts";
 import { reportAnswer } from "../../wire/report.ts";
 import { runBatch } from "../batch.ts";
 import { toggle } from "../config/flags.ts";
@@ -95,8 +96,8 @@ async function decodeText(
   options: TextDecoderOptions & { readonly dialect: string },
   chunks: readonly string[],
 ): Promise<Answer> {
-  const { createTextDecoder, lookUpDialect } = await import("../../dialect/index.ts");
-  if (lookUpDialect(options.dialect) === undefined)
+  const { createTextDecoder, findDialect } = await import("../../dialect/index.ts");
+  if (findDialect(options.dialect) === undefined)
     throw new UsageError(`there is no dialect '${options.dialect}' (callgate dialects lists them)`);
   const decoder = createTextDecoder(options);
   return collect([...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()]);

@@ -62,7 +62,7 @@ const infer = buildCommand<InferFlags, string[]>({
         const text = file === "-" ? await readInput(file) : undefined;
         const source = text === undefined ? await readTemplateFile(file) : template.readTemplateSource(text);
         if (source === undefined) answers.push(text ?? (await readInput(file)));
-        else profiles.push({ file, profile: profileOf(template, source) });
+        else profiles.push({ file, profile: await profileOf(template, source) });
       }
       const read = answers.length === 0 ? [] : inferDialect(answers);
       if (flags.json === true) printFound(profiles, read);
@@ -94,7 +94,7 @@ function printFound(profiles: readonly Read[], read: ReturnType<typeof inferDial
 }
 
 /** Renders the template. If that fails, the markers in its text are used, and the reason is stated. */
-function profileOf(template: typeof TemplateModule, source: TemplateSource): TemplateProfile {
+async function profileOf(template: typeof TemplateModule, source: TemplateSource): Promise<TemplateProfile> {
   try {
     return template.inferFromTemplate(source.template, { tokens: source.tokens });
   } catch (error) {
@@ -102,8 +102,9 @@ function profileOf(template: typeof TemplateModule, source: TemplateSource): Tem
     const [found] = inferDialect(source.template);
     const why = `the template cannot be rendered (${error.message})`;
     say(`callgate: ${why}; its text is searched for markers`);
+    const { unknownProfile } = await import("../../template/infer.ts");
     return {
-      ...template.unknownProfile,
+      ...unknownProfile,
       dialect: found?.dialect ?? null,
       how: found === undefined ? "none" : "told",
       evidence: [why, ...(found === undefined ? [] : [`holds ${found.evidence.join(", ")}`])],

@@ -7,7 +7,7 @@ import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { createLinePrinter } from "../line-printer.ts";
 import { prepare } from "../prepare.ts";
-import { keepHeapSmall, keepHeapSmallInLongAnswers } from "../small-heap.ts";
+import { keepHeapSmall, keepHeapSmallInLongAnswers, learnFromFirstRequest } from "../v8-flags.ts";
 import { createTimeline } from "../chat/timeline.ts";
 
 interface ExecFlags extends SessionFlags {
@@ -69,6 +69,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
   });
   const { session, close } = assembled;
   keepHeapSmallInLongAnswers(session);
+  learnFromFirstRequest(session);
   const stop = () => session.interrupt();
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
@@ -79,6 +80,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
       if (!flags.json) show(event);
       if (event.type === "turn.ended") ended = event;
     }
+    if (!flags.json && ended !== undefined && ended.refused > 0) say(whatNow(ended.refused));
     return exitCodeOf(ended);
   } finally {
     printer.flush();
@@ -94,12 +96,12 @@ async function loadWanted(schemaFile: string | undefined) {
   return loadOutputSchema(schemaFile);
 }
 
-/** For a person at a terminal: everything as it comes. */
+/** Shows everything as it comes, for a person at a terminal. */
 function showAll(): (event: SessionEvent) => void {
   return createTimeline({ words: (text) => process.stdout.write(text), line: say });
 }
 
-/** For a file or a program: stdout gets the answer and nothing else. What was said on the way goes to stderr. */
+/** Writes the answer and nothing else to stdout, for a file or a program. What was said on the way goes to stderr. */
 function showAnswer(): (event: SessionEvent) => void {
   let words = "";
   const timeline = createTimeline({ words: (text) => (words += text), line: say });
@@ -111,6 +113,11 @@ function showAnswer(): (event: SessionEvent) => void {
     timeline(event);
     if (event.type === "turn.ended") process.stdout.write(words);
   };
+}
+
+/** For the person who reads the log of a run in which nobody could be asked. */
+function whatNow(refused: number): string {
+  return `callgate: ${refused === 1 ? "one call was" : `${refused} calls were`} refused ('callgate show last' has the reason). In a terminal 'callgate' asks you; 'callgate policy suggest --shell LINE' shows the rule that would allow a command.`;
 }
 
 /** 3 means that something was refused because nobody could approve it, even if the model found another way to end. */

@@ -1,11 +1,19 @@
 import { spawn } from "node:child_process";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { defined } from "../../base/json.ts";
+import { nearest } from "../../base/text.ts";
 import { openKeyFile, type RequestRecord } from "../../gateway/index.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { type ClientName, clientNames, describeSetup, setupFor } from "../gateway/clients.ts";
 import { filesFor } from "../gateway/run-files.ts";
-import { defaultPort, keyPath, startFromSettings, type StartedGateway } from "../gateway/start.ts";
+import {
+  defaultPort,
+  keyPath,
+  lookForModel,
+  startFromSettings,
+  type StartedGateway,
+  type StartOptions,
+} from "../gateway/start.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 
@@ -52,9 +60,12 @@ const start = buildCommand({
   func: (given: GatewayFlags) => runCommand(() => serve(given)),
 });
 
+/** What can be started; `env` is only printed. */
+const programNames = clientNames.filter((name) => name !== "env");
+
 const clientPositional = {
   brief: clientNames.join(", "),
-  parse: readClient,
+  parse: (name: string) => readClient(name),
   placeholder: "CLIENT",
 } as const;
 
@@ -101,7 +112,7 @@ const run = buildCommand({
     flags,
     positional: {
       kind: "array",
-      parameter: { brief: `${clientNames.join(", ")}, then its own arguments`, parse: String, placeholder: "CLIENT" },
+      parameter: { brief: `${programNames.join(", ")}, then its own arguments`, parse: String, placeholder: "CLIENT" },
     },
   },
   func: (given: GatewayFlags, ...words: readonly string[]) => runCommand(() => runClient(given, words)),
@@ -150,10 +161,12 @@ export const command = buildRouteMap({
 });
 
 async function serve(given: GatewayFlags): Promise<number> {
-  const gateway = await open(given, (record) => {
-    if (given.json) printJson({ type: "request", ...record }, false);
-    else tell(record, gateway.enforce);
-  });
+  const gateway = await startFromSettings(
+    await toOptions(given, (record) => {
+      if (given.json) printJson({ type: "request", ...record }, false);
+      else tell(record, gateway.enforce);
+    }),
+  );
   if (given.json) printJson({ url: gateway.url, ...defined({ key: gateway.key }) }, false);
   else {
     say(`callgate: the gateway listens at ${gateway.url}`);
@@ -165,21 +178,15 @@ async function serve(given: GatewayFlags): Promise<number> {
   return exitCodes.done;
 }
 
-async function open(given: GatewayFlags, onRequest: (record: RequestRecord) => void): Promise<StartedGateway> {
+async function toOptions(given: GatewayFlags, onRequest: (record: RequestRecord) => void): Promise<StartOptions> {
   const { cwd, config } = await prepare(given);
   if (given.noKey === true && given.host !== undefined && !/^(?:127\.|localhost$|::1$)/.test(given.host))
     throw new UsageError("--no-key is for this machine alone: leave out --host, or give clients keys");
   const { port, host, noKey, enforce, smallModel } = given;
-  return startFromSettings({
-    config,
-    cwd,
-    env: process.env,
-    onRequest,
-    ...defined({ port, host, noKey, enforce, smallModel }),
-  });
+  return { config, cwd, env: process.env, onRequest, ...defined({ port, host, noKey, enforce, smallModel }) };
 }
 
-/** One line a request, for the person who started it. */
+/** Prints one line for each request, for the person who started the gateway. */
 function tell(record: RequestRecord, enforce: boolean): void {
   const { client, model, target, status, durationMs, calls, refused, error } = record;
   const tokens = record.inputTokens === undefined ? "" : `, ${record.inputTokens} → ${record.outputTokens} tokens`;
@@ -200,12 +207,14 @@ function untilStopped(gateway: StartedGateway): Promise<void> {
 
 async function runClient(given: GatewayFlags, words: readonly string[]): Promise<number> {
   const [name, ...own] = words;
-  if (name === undefined)
-    throw new UsageError(`which client? callgate gateway run ${clientNames.filter((one) => one !== "env").join("|")}`);
-  const client = readClient(name);
-  if (client === "env") throw new UsageError("'env' is no program: use 'callgate gateway print env'");
-  const gateway = await open({ port: 0, ...given }, () => undefined);
-  const setup = setupFor(client, { url: gateway.url, key: gateway.key ?? "none", model: gateway.model });
+  if (name === undefined) throw new UsageError(`which client? callgate gateway run ${programNames.join("|")}`);
+  if (name === "env") throw new UsageError("'env' is no program: use 'callgate gateway print env'");
+  const client = readClient(name, programNames);
+  const options = await toOptions({ port: 0, ...given }, () => undefined);
+  const contextWindow = await lookForModel(options);
+  const gateway = await startFromSettings(options);
+  const { url, key = "none", model } = gateway;
+  const setup = setupFor(client, { url, key, model, ...defined({ contextWindow }) });
   const files = filesFor(setup, process.env);
   const code = await new Promise<number>((resolve, reject) => {
     const child = spawn(setup.program, [...setup.args, ...own], {
@@ -223,10 +232,12 @@ async function runClient(given: GatewayFlags, words: readonly string[]): Promise
   return code;
 }
 
-function readClient(name: string): ClientName {
-  const found = clientNames.find((known) => known === name);
-  if (found === undefined) throw new UsageError(`there is no client '${name}': ${clientNames.join(", ")}`);
-  return found;
+function readClient(name: string, known: readonly ClientName[] = clientNames): ClientName {
+  const found = known.find((client) => client === name);
+  if (found !== undefined) return found;
+  const [guess] = nearest(name, known, 1);
+  const hint = guess === undefined ? "" : ` (did you mean '${guess}'?)`;
+  throw new UsageError(`there is no client '${name}'${hint}: ${known.join(", ")}`);
 }
 
 function readUrl(given: string): string {

@@ -82,7 +82,7 @@ async function askPerson(flags: InitFlags): Promise<Config | undefined> {
 }
 
 const localAddress = "http://127.0.0.1:8080/v1";
-/** No model has this name. */
+/** Stands for a name that is typed in. No model has this name. */
 const another = "\0another";
 
 /** From the provider's own list if it has one, otherwise by name. An empty line asks again. */
@@ -115,7 +115,7 @@ async function askModel(config: Config): Promise<string | undefined> {
   return isCancel(name) ? undefined : name.trim();
 }
 
-/** Keeps everything else in the file. */
+/** Writes the settings, and keeps everything else in the file. */
 function writeSettings(file: string, config: Config): void {
   const before = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
   // Top-level settings stand before the first table, because the same words inside a table mean something else.

@@ -1,7 +1,7 @@
 /** `callgate model`: models of one's own, known by their chat templates. */
 import { existsSync } from "node:fs";
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { findDialect, lookUpDialect } from "../../dialect/index.ts";
+import { findDialect, toDialect } from "../../dialect/dialects.ts";
 import {
   historyForm,
   inferFromTemplate,
@@ -99,7 +99,7 @@ function historyFormFor(
   { template, tokens }: TemplateSource,
 ): HistoryForm | undefined {
   if (request !== "text") return undefined;
-  return historyForm(template, typeof dialect === "string" ? findDialect(dialect) : dialect, { tokens });
+  return historyForm(template, toDialect(dialect), { tokens });
 }
 
 async function fromFile(path: string) {
@@ -112,7 +112,7 @@ async function fromFile(path: string) {
 function chooseRequest(profile: TemplateProfile, wire: string | undefined): Pick<ModelRecord, "request" | "dialect"> {
   const [kind, ...rest] = (wire ?? "").split(":");
   const named = rest.join(":");
-  if (named !== "" && lookUpDialect(named) === undefined)
+  if (named !== "" && findDialect(named) === undefined)
     throw new UsageError(`there is no dialect '${named}' ('callgate dialects' lists them)`);
   const dialect = named === "" ? (profile.dialect ?? "function-calls-xml") : named;
   if (kind === "chat+text" || kind === "text" || kind === "completions") return { request: kind, dialect };

@@ -23,7 +23,7 @@ interface Answer {
   readonly error?: string;
   readonly code?: string;
   readonly files: readonly { readonly path: string; readonly action: string }[];
-  /** For people: what the tool itself would have told a model. */
+  /** The text for people, which is what the tool itself would have told a model. */
   readonly text: string;
 }
 

@@ -87,7 +87,7 @@ async function checkEffectsFile(flags: CheckFlags, rules: readonly Rule[], confi
   return exitCodes.done;
 }
 
-/** Somebody's file: every entry must be one we know. */
+/** Reads a file of effects that somebody wrote. Every entry must be one that we know. */
 function readEffects(text: string, file: string): readonly Effect[] {
   const parsed = parseJson(text);
   const found: unknown =

@@ -180,7 +180,7 @@ function confine(
   argv: readonly string[],
   at: { readonly grant: Grant; readonly cwd: string },
 ): Promise<Confined> {
-  // Absent where the output is no terminal, whatever its type says.
+  // They are absent if the output is not a terminal, whatever the types say.
   const { columns, rows } = { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
   const tty = process.stdin.isTTY ? { tty: { columns, rows } } : {};
   return sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), ...tty });
@@ -193,10 +193,10 @@ function toUsageError(error: unknown): unknown {
   return new UsageError(error.message, codes[error.code] ?? exitCodes.usage);
 }
 
-/** As shells do. */
+/** The exit code that shells use as well. */
 const noSuchCommand = 127;
 
-/** With our own streams, so that pipes and terminals work as if there were no sandbox. */
+/** Runs it with our own streams, so that pipes and terminals work as if there were no sandbox. */
 function finish(confined: Confined): Promise<Ending & { readonly failure?: StartError }> {
   const child = startConfined(confined, { stdio: "inherit" });
   const status = readSandboxStatus(child, confined);

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { defined, type JsonObject } from "../../base/json.ts";
+import { stateDir } from "../../base/paths.ts";
 import { createEngine } from "../../router/engine.ts";
 import { addToolSearch } from "../../registry/search.ts";
 import { describeDropped } from "../../session/notes.ts";
@@ -8,7 +10,7 @@ import type { Approver } from "../../spec/stages.ts";
 import { checkTarget } from "../../schema/normalize/check-target.ts";
 import { normalize, schemaTargets } from "../../schema/normalize.ts";
 import { loadCodec } from "../../model/provider-model.ts";
-import type { WireName } from "../../wire/codec.ts";
+import { isWireName } from "../../wire/codec.ts";
 import type { Config } from "../config/config.ts";
 import { engineOptions } from "../engine-options.ts";
 import { toolFlags, type ToolFlags, toggle } from "../config/flags.ts";
@@ -66,7 +68,7 @@ const newServerWaitMs = 1_500;
 
 interface Offer {
   readonly config: Config;
-  /** Every tool, those of servers too. */
+  /** Every tool, including those of servers. */
   readonly specs: readonly ToolSpec[];
   /** What the model is offered: the same, or without the tools that it has to search for. */
   readonly told: readonly ToolSpec[];
@@ -88,7 +90,8 @@ async function offer(given: ToolsFlags): Promise<Offer> {
     config.wire ??
     (config.provider === undefined ? "responses" : chooseProvider(config).provider.wire);
   const engine = createEngine({
-    ...(await engineOptions(config, cwd, process.env, { profile })),
+    // Nothing is called, so nothing is kept there.
+    ...(await engineOptions(config, cwd, process.env, { profile, spillDir: join(stateDir(process.env), "outputs") })),
     approver: someone,
   });
   const loaded = await loadOwnTools(engine, config, cwd, { waitMs: newServerWaitMs });
@@ -125,14 +128,9 @@ async function show(given: ToolsFlags): Promise<void> {
   await showText(told, taught);
 }
 
-/** Not the wires' own `isWireName`, which would load all of them. */
-function isWireName(name: string): name is WireName {
-  return Object.hasOwn(loadCodec, name);
-}
-
 async function showText(specs: readonly ToolSpec[], dialect: string, json = false): Promise<void> {
-  const { lookUpDialect, teach } = await import("../../dialect/index.ts");
-  if (lookUpDialect(dialect) === undefined)
+  const { findDialect, teach } = await import("../../dialect/index.ts");
+  if (findDialect(dialect) === undefined)
     throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
   const prompt = teach(dialect, specs.flatMap(flat));
   if (json) printJson({ dialect, prompt });

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
@@ -32,6 +33,8 @@ export const command = buildCommand<Flags, [string?]>({
   func: (flags, dir) =>
     runCommand(async () => {
       const workspace = resolve(dir ?? ".");
+      if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory())
+        throw new UsageError(`there is no folder ${toVisibleLine(workspace)}`);
       const trust = createTrust({ stateDir: stateDir(process.env) });
       if (flags.revoke) trust.revoke(workspace);
       const before = trust.status(workspace);
@@ -51,7 +54,7 @@ function describe(status: TrustStatus): void {
     print(`  ${status.changed.includes(file) ? "new or changed  " : "trusted         "}${toVisibleLine(file)}`);
 }
 
-/** Nobody at a terminal: no. */
+/** Asks the person at the terminal. Without a terminal, the answer is no. */
 async function agrees(status: TrustStatus): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
   const { createInterface } = await import("node:readline/promises");

@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
@@ -8,7 +8,7 @@ import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say } from "../io.ts";
 import { visible } from "../chat/visible.ts";
 import { tellSession } from "../effects/tell-session.ts";
-import { nextOf, undoable, type Reversal, type Undoable } from "../effects/undoable.ts";
+import { findWorkspaceOf, nextOf, undoable, type Reversal, type Undoable } from "../effects/undoable.ts";
 
 interface Flags {
   readonly list?: boolean;
@@ -22,7 +22,7 @@ export const command = buildCommand<Flags, [string?]>({
   docs: {
     brief: "undo what the last turn's file tools or the last command did in this folder",
     fullDescription:
-      "RUN names one of them (--list shows them all); without it the newest is taken back. All of it or nothing: if one of the files has changed since, nothing is done and the reason is said. --redo does again what was taken back. Commands that could not be held are listed 'by snapshot': what anybody changed in the folder while they ran goes back with them.",
+      "RUN names one of them (--list shows them all), also from another folder; without it the newest of this folder is taken back. All of it or nothing: if one of the files has changed since, nothing is done and the reason is said. --redo does again what was taken back. Commands that could not be held are listed 'by snapshot': what anybody changed in the folder while they ran goes back with them.",
   },
   parameters: {
     flags: {
@@ -41,15 +41,34 @@ export const command = buildCommand<Flags, [string?]>({
 });
 
 async function undo(flags: Flags, wanted: string | undefined): Promise<number> {
-  const workspace = realpathSync(resolve(flags.cwd ?? "."));
-  const all = await undoable(workspace, createUndoLog(undoFile(workspace)));
+  const here = realpathSync(resolve(flags.cwd ?? "."));
+  const all = await undoable(here, createUndoLog(undoFile(here)));
   if (flags.list) return showList(all, flags);
   const { redo = false } = flags;
-  const found = wanted === undefined ? nextOf(all, redo) : all.find(({ id }) => id === wanted);
-  if (found === undefined) {
-    const what = `nothing to ${redo ? "do again" : "take back"}`;
-    return refuse(`there is ${wanted === undefined ? what : `no run ${wanted}`} in ${workspace}`, flags, wanted);
+  if (wanted === undefined) {
+    const next = nextOf(all, redo);
+    if (next === undefined) return refuse(`there is nothing to ${redo ? "do again" : "take back"} in ${here}`, flags);
+    return reverseOne(next, here, flags);
   }
+  const known = all.find(({ id }) => id === wanted);
+  if (known !== undefined) return reverseOne(known, here, flags);
+  const workspace = findWorkspaceOf(wanted, process.env);
+  const words = `there is no run ${wanted} in ${here}`;
+  if (workspace === undefined)
+    return refuse(`${words}, nor where sessions worked (--cwd names its folder)`, flags, wanted);
+  // Whoever named a folder meant that one, so no other is changed.
+  if (flags.cwd !== undefined) return refuse(`${words}; it belongs to ${workspace}`, flags, wanted);
+  if (!existsSync(workspace))
+    return refuse(`${wanted} belongs to ${workspace}, which is no longer there`, flags, wanted);
+  const there = await undoable(workspace, createUndoLog(undoFile(workspace)));
+  const found = there.find(({ id }) => id === wanted);
+  if (found === undefined) return refuse(`there is no run ${wanted} any more in ${workspace}`, flags, wanted);
+  if (!flags.json) say(visible(`callgate: ${wanted} belongs to ${workspace}`));
+  return reverseOne(found, workspace, flags);
+}
+
+async function reverseOne(found: Undoable, workspace: string, flags: Flags): Promise<number> {
+  const { redo = false } = flags;
   if (found.state !== (redo ? "undone" : "kept"))
     return refuse(
       redo ? "it was not taken back" : "it was taken back already (callgate undo RUN --redo does it again)",
@@ -59,7 +78,7 @@ async function undo(flags: Flags, wanted: string | undefined): Promise<number> {
   return reverse(found, workspace, flags);
 }
 
-function refuse(error: string, { json }: Flags, run: string | undefined): number {
+function refuse(error: string, { json }: Flags, run?: string): number {
   if (json) printJson({ ok: false, ...defined({ run }), error, conflicts: [] });
   else say(visible(`callgate: ${error}`));
   return exitCodes.failed;

@@ -36,7 +36,7 @@ export interface LoadedConfig {
 }
 
 export const userConfigFile = (env: NodeJS.ProcessEnv) => join(configDir(env), "callgate.toml");
-/** The last one wins. */
+/** The files of a project. If both exist, the last one wins. */
 const projectConfigFiles = (cwd: string) => [join(cwd, "callgate.toml"), join(cwd, ".callgate", "callgate.toml")];
 
 export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
@@ -112,5 +112,5 @@ function fromEnvironment(env: NodeJS.ProcessEnv): Config {
     if (problem) throw new UsageError(`the environment variable ${key.env}: ${problem.message}`);
     found[name] = value;
   }
-  return found as Config;
+  return found;
 }

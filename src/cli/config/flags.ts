@@ -112,5 +112,5 @@ export function flagsToConfig(flags: SessionFlags): Config {
     max_requests: flags.maxRequests,
     max_cost_usd: flags.maxCostUsd,
   };
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Config;
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }

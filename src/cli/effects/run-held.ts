@@ -81,7 +81,7 @@ async function choose(held: HeldOutcome, run: HeldRun, flags: HeldFlags): Promis
   return typeof answer === "object" ? { paths: answer.paths.filter(isWanted) } : answer === "all" ? wanted : answer;
 }
 
-/** No answer is a no. */
+/** Asks what is to be kept. No answer is a no. */
 async function ask({ effects, direct }: HeldOutcome, run: HeldRun): Promise<Choice | "direct"> {
   const lines = effectLines(effects, run);
   const { createTheme, paintDiff } = await import("../tui/theme.ts");

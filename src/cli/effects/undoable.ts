@@ -1,13 +1,24 @@
 /** What can be undone in a workspace, in one list: kept runs, commands by snapshot, and turns of file tools. */
-import { relative } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { defined, isObject } from "../../base/json.ts";
+import { stateDir } from "../../base/paths.ts";
 import { existingPlaces } from "../../runtime/effects/place.ts";
 import { recoverRuns, reverseRun } from "../../runtime/effects/runs.ts";
 import { readRuns, toRun } from "../../runtime/effects/store.ts";
 import type { RunRecord } from "../../runtime/effects/store.ts";
 import { thisMachine } from "../../runtime/sandbox/machine.ts";
-import { filesToUndo, reverseTurn, type Undone, type UndoLog, type UndoRecord } from "../../workspace/undo.ts";
+import { listSessions } from "../../store/sessions.ts";
+import {
+  createUndoLog,
+  filesToUndo,
+  reverseTurn,
+  undoFile,
+  type Undone,
+  type UndoLog,
+  type UndoRecord,
+} from "../../workspace/undo.ts";
 
 export interface Undoable {
   readonly kind: "command" | "snapshot" | "files";
@@ -33,8 +44,44 @@ export interface Reversal {
   readonly conflicts: readonly string[];
   /** Why nothing was done. */
   readonly error?: string;
-  /** Of file tools and snapshots. */
+  /** What happened to each file, if file tools or a snapshot are undone. */
   readonly files?: readonly Undone[];
+}
+
+/** The folder in which a run or a turn can be undone, wherever that is. Undefined if nothing here knows it. */
+export function findWorkspaceOf(id: string, env: NodeJS.ProcessEnv): string | undefined {
+  const state = stateDir(env);
+  for (const name of namesIn(join(state, "undo"))) {
+    const file = join(state, "undo", name);
+    const record = readFileSync(file, "utf8").includes(JSON.stringify(id))
+      ? createUndoLog(file)
+          .all()
+          .find(({ turn }) => turn === id)
+      : undefined;
+    // The file has the name of its workspace, as a hash, and what changed lies in that workspace.
+    const found = record?.files.flatMap(({ path }) => parentsOf(path)).find((folder) => undoFile(folder, env) === file);
+    if (found !== undefined) return found;
+  }
+  const runIn = (place: string) => readRuns(place).find(({ run }) => run === id)?.roots[0];
+  for (const name of namesIn(join(state, "held"))) {
+    const found = runIn(join(state, "held", name));
+    if (found !== undefined) return found;
+  }
+  // Runs of another disk lie beside their workspace or in it. Sessions say where they worked.
+  const { uid, gid } = thisMachine();
+  const folders = new Set(listSessions(state).map(({ cwd }) => cwd));
+  return [...folders].find((folder) =>
+    existingPlaces(folder, { stateDir: state, uid, gid }).some((place) => runIn(place) !== undefined),
+  );
+}
+
+function namesIn(folder: string): readonly string[] {
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+function parentsOf(path: string): readonly string[] {
+  const parent = dirname(path);
+  return parent === path ? [] : [parent, ...parentsOf(parent)];
 }
 
 /** Newest first. What a kill interrupted is finished before it is listed. */

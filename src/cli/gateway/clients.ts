@@ -4,7 +4,7 @@ export interface ClientSetup {
   /** The program that `gateway run` starts. */
   readonly program: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Put before the user's own arguments. */
+  /** Arguments that come before the user's own. */
   readonly args: readonly string[];
   /** A file the agent reads, with its place as people know it. */
   readonly file?: { readonly path: string; readonly text: string };
@@ -16,23 +16,27 @@ export interface GatewayAddress {
   readonly url: string;
   readonly key: string;
   readonly model: string;
+  /** How many tokens the model can take, where that is known. Agents guess a large number for a model they do not know. */
+  readonly contextWindow?: number;
 }
 
 export const clientNames = ["codex", "claude", "gemini", "opencode", "pi", "env"] as const;
 export type ClientName = (typeof clientNames)[number];
 
 const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> = {
-  codex: ({ url, key, model }) => {
+  codex: ({ url, key, model, contextWindow: window }) => {
     const provider = `model_providers.callgate={name="Callgate",base_url="${url}/v1",env_key="CALLGATE_GATEWAY_KEY",wire_api="responses"}`;
+    const size = window === undefined ? [] : ["-c", `model_context_window=${window}`];
     return {
       program: "codex",
       env: { CALLGATE_GATEWAY_KEY: key },
-      args: ["-c", 'model_provider="callgate"', "-c", provider, "-m", model],
+      args: ["-c", 'model_provider="callgate"', "-c", provider, "-m", model, ...size],
       file: {
         path: "~/.codex/config.toml",
         text: [
           `model = "${model}"`,
           'model_provider = "callgate"',
+          ...(window === undefined ? [] : [`model_context_window = ${window}`]),
           "",
           "[model_providers.callgate]",
           'name = "Callgate"',
@@ -43,7 +47,7 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
       },
     };
   },
-  claude: ({ url, key, model }) => {
+  claude: ({ url, key, model, contextWindow: window }) => {
     return {
       program: "claude",
       env: {
@@ -52,6 +56,7 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
         ANTHROPIC_MODEL: model,
         ANTHROPIC_SMALL_FAST_MODEL: model,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+        ...(window === undefined ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: `${window}` }),
       },
       args: [],
     };
@@ -69,7 +74,8 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
       instead: { variable: "GEMINI_CLI_SYSTEM_SETTINGS_PATH", isFolder: false },
     };
   },
-  opencode: ({ url, key, model }) => {
+  opencode: ({ url, key, model, contextWindow: window }) => {
+    const limit = window === undefined ? {} : { limit: { context: window, output: answerTokens(window) } };
     const config = {
       $schema: "https://opencode.ai/config.json",
       model: `callgate/${model}`,
@@ -78,7 +84,7 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
           npm: "@ai-sdk/openai-compatible",
           name: "Callgate",
           options: { baseURL: `${url}/v1`, apiKey: key },
-          models: { [model]: { name: model } },
+          models: { [model]: { name: model, ...limit } },
         },
       },
     };
@@ -89,7 +95,7 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
       file: { path: "opencode.json", text: JSON.stringify(config, null, 2) },
     };
   },
-  pi: ({ url, key, model }) => {
+  pi: ({ url, key, model, contextWindow: window = 128_000 }) => {
     const models = {
       providers: {
         callgate: {
@@ -102,8 +108,8 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
               name: model,
               reasoning: true,
               input: ["text", "image"],
-              contextWindow: 128_000,
-              maxTokens: 16_384,
+              contextWindow: window,
+              maxTokens: answerTokens(window),
             },
           ],
         },
@@ -132,6 +138,11 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
     };
   },
 };
+
+/** The longest answer for agents that want to know it: a quarter of what the model can take, and no more than most give. */
+function answerTokens(window: number): number {
+  return Math.min(16_384, Math.floor(window / 4));
+}
 
 export function setupFor(client: ClientName, at: GatewayAddress): ClientSetup {
   return setups[client](at);

@@ -1,9 +1,11 @@
-/** Settings and flags to a running gateway. */
+/** Starts a gateway from settings and flags. */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { errorCode } from "../../base/error.ts";
 import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
+import { nearest } from "../../base/text.ts";
 import { type SandboxName, toSettings } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
 import type { Policy } from "../../gate/policy.ts";
@@ -18,13 +20,14 @@ import {
   secretsOf,
   startGateway,
   type TargetOptions,
-  temporaryKey,
 } from "../../gateway/index.ts";
+import { hashKey } from "../../gateway/keys.ts";
 import { createTelemetry } from "../../result/telemetry.ts";
 import type { Config } from "../config/config.ts";
 import { say, UsageError } from "../io.ts";
 import { readRules } from "../policy/rules.ts";
 import { runLaterOptions } from "../policy/run-later.ts";
+import { isOfflineConfig, listModelsOf, locateModel, missingKey } from "../select-model.ts";
 import { createSearch } from "../web-search.ts";
 
 export interface GatewaySettings {
@@ -72,14 +75,15 @@ export const defaultPort = 8317;
 export interface StartedGateway extends Gateway {
   /** Calls that the policy refuses do not reach the client. */
   readonly enforce: boolean;
-  /** Undefined if nobody needs one. */
+  /** The key that clients need. Undefined if they need none. */
   readonly key?: string;
   /** The name that clients may ask for, for the lines that set them up. */
   readonly model: string;
 }
 
 export async function startFromSettings(options: StartOptions): Promise<StartedGateway> {
-  const { config, cwd, env, smallModel } = options;
+  const { cwd, env, smallModel } = options;
+  const config = await withAddress(options.config, env);
   // Checked against its shape when the settings were read.
   const settings = (config.gateway ?? {}) as GatewaySettings;
   const offline = await offlineTarget(config);
@@ -87,11 +91,13 @@ export async function startFromSettings(options: StartOptions): Promise<StartedG
   const dir = stateDir(env);
   const enforce = options.enforce ?? settings.enforce ?? false;
   const key = options.noKey === true ? undefined : createKey();
+  /** The key of this start. Its name is always the same, so that budgets go on after a restart. */
+  const ownKey = key === undefined ? [] : [{ name: "started", hash: hashKey(key), createdAt: "" }];
   const keyFile = openKeyFile(keyPath(env));
   const { max_repeats: maxRepeats, ...budget } = settings.budget ?? {};
   const gateway = await startChecked({
     routes,
-    keys: key === undefined ? "none" : () => [temporaryKey(key), ...keyFile.list()],
+    keys: key === undefined ? "none" : () => [...ownKey, ...keyFile.list()],
     ...defined({ port: options.port ?? settings.port }),
     stateDir: dir,
     journal: settings.journal !== false,
@@ -118,6 +124,42 @@ export async function startFromSettings(options: StartOptions): Promise<StartedG
   };
 }
 
+/**
+ * The settings with the address that the model's name tells, as a session would find it. A name that tells none, or a
+ * key that is missing, is said here and not to the first client, which would only see that nothing can be reached.
+ */
+async function withAddress(given: Config, env: NodeJS.ProcessEnv): Promise<Config> {
+  const { config, record } = await locateModel(given, env);
+  const missing = isOfflineConfig(config) ? undefined : missingKey(config, env);
+  if (missing !== undefined)
+    throw new UsageError(`${config.provider} needs a key, and ${missing} is not set: export it, or name another model`);
+  if (record === undefined || config.wire !== undefined || typeof record.dialect !== "string") return config;
+  return { ...config, wire: `text:${record.dialect}` };
+}
+
+/**
+ * Before an agent is started: agents that cannot reach their model wait and try again for minutes without a word.
+ * Routes of the settings have targets to fall back on, so they are left to the gateway. The answer is how many tokens
+ * the model can take, if the settings or the server say so.
+ */
+export async function lookForModel({ config, env }: Pick<StartOptions, "config" | "env">): Promise<number | undefined> {
+  const { routes = [] } = (config.gateway ?? {}) as GatewaySettings;
+  if (routes.length > 0 || isOfflineConfig(config)) return config.context_window;
+  const located = await withAddress(config, env);
+  const listed = await listModelsOf(located, env);
+  if (!listed.ok && listed.reason === "unreachable")
+    throw new UsageError(`${listed.detail}: start the model's server, or give its address with --base-url`);
+  const { model = "" } = located;
+  const window = config.context_window ?? (listed.ok ? listed.windows.get(model) : undefined);
+  if (!listed.ok || listed.models.length === 0 || listed.models.includes(model)) return window;
+  const [guess] = nearest(model, listed.models, 1);
+  const few = listed.models.slice(0, 5).join(", ");
+  const hint =
+    guess === undefined ? `it has ${few}${listed.models.length > 5 ? ", …" : ""}` : `did you mean '${guess}'?`;
+  say(`callgate: the server does not list a model '${model}'; ${hint}`);
+  return window;
+}
+
 /** The client asks its own user and has its own sandbox or none, so the only decision left here is a refusal. */
 async function policyFor(config: Config, cwd: string, env: NodeJS.ProcessEnv): Promise<Policy> {
   return createPolicy({
@@ -132,7 +174,7 @@ async function policyFor(config: Config, cwd: string, env: NodeJS.ProcessEnv): P
 /** The user has to correct what is wrong with the settings. */
 function startChecked(options: GatewayOptions): Promise<Gateway> {
   return startGateway({ port: defaultPort, ...options }).catch((error: unknown) => {
-    const isInUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+    const isInUse = errorCode(error) === "EADDRINUSE";
     if (isInUse && options.port === undefined) return startGateway({ ...options, port: 0 });
     if (isInUse) throw new UsageError(`port ${options.port} is taken: choose another with --port`);
     throw error instanceof TypeError ? new UsageError(error.message) : error;
@@ -185,9 +227,8 @@ async function offlineTarget(
   config: Config,
 ): Promise<{ readonly target: TargetOptions; close(): Promise<void> } | undefined> {
   const settings = (config.gateway ?? {}) as GatewaySettings;
-  const isWanted = config.model === "offline";
-  const hasNone = config.model === undefined && config.base_url === undefined && config.provider === undefined;
-  if (!isWanted && (!hasNone || (settings.routes?.length ?? 0) > 0)) return undefined;
+  const hasRoutes = (settings.routes?.length ?? 0) > 0;
+  if (!isOfflineConfig(config) || (config.model !== "offline" && hasRoutes)) return undefined;
   const { createOfflineModel, serveModel } = await import("../../testing/index.ts");
   const dialect = config.wire?.startsWith("text:") ? config.wire.slice("text:".length) : undefined;
   const server = await serveModel(createOfflineModel(), defined({ dialect }));

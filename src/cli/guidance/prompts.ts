@@ -8,7 +8,7 @@ import { isTrusted } from "../policy/trust.ts";
 export interface Skill {
   readonly name: string;
   readonly description: string;
-  /** Of its Markdown file. */
+  /** The path of its Markdown file. */
   readonly path: string;
   readonly body: string;
 }

@@ -139,7 +139,7 @@ async function askField(field: Field, asking: Asking): Promise<Answered> {
   return { given: field.kind === "yes-no" ? chosen === "yes" : chosen };
 }
 
-/** No option of a server's can be this. */
+/** Stands for a field that is left out. No option of a server can have this value. */
 const leftOut = "\0left out";
 const done = "\0done";
 

@@ -19,7 +19,7 @@ import { serverTable } from "./server-table.ts";
 import { openTokenStore } from "./token-store.ts";
 import { version } from "../version.ts";
 
-/** The first word of the settings' servers that is none. */
+/** The first name in the settings of servers that nobody knows. */
 function findUnknown(table: Readonly<Record<string, unknown>>): ServerProblem | undefined {
   for (const [server, entry] of Object.entries(table)) {
     const unknown = Object.keys(isObject(entry) ? entry : {}).find((key) => !serverKeys.includes(key));

@@ -13,7 +13,7 @@ export interface ElicitOptions {
   readonly engine: Engine;
   /** The person to talk to, if there is one. */
   readonly person?: Person | undefined;
-  /** Otherwise asked for a yes or no. */
+  /** Asked for a yes or no if there is no person to talk to. */
   readonly approver?: Approver | undefined;
   readonly warn: (message: string) => void;
   readonly openPage?: (url: URL) => void;

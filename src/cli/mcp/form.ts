@@ -7,13 +7,13 @@ export type FormValue = string | number | boolean | string[];
 
 export interface Field {
   readonly name: string;
-  /** For the person, with nothing invisible in it. */
+  /** The words for the person, with nothing invisible in them. */
   readonly label: string;
   readonly about?: string;
   readonly kind: "text" | "number" | "yes-no" | "one" | "many";
   readonly required: boolean;
   readonly default?: FormValue;
-  /** For `one` and `many`. */
+  /** What can be chosen, for the kinds `one` and `many`. */
   readonly options: readonly Choice[];
   /** It seems to ask for something that must not go through a form. */
   readonly isSecret: boolean;
@@ -21,12 +21,12 @@ export interface Field {
   check(value: FormValue): string | undefined;
 }
 
-/** In the order the server gives them. */
+/** The fields of a form, in the order in which the server gives them. */
 export function readFields(schema: JsonObject): readonly Field[] {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   return Object.entries(properties).map(([name, property]) =>
-    readField(name, isObject(property) ? (property as JsonObject) : {}, required.includes(name)),
+    readField(name, isObject(property) ? property : {}, required.includes(name)),
   );
 }
 
@@ -62,7 +62,7 @@ function kindOf({ type, items, ...property }: JsonObject): Field["kind"] {
 
 /** `enum` with `enumNames`, or `oneOf`/`anyOf` of constants with titles; for lists inside `items`. */
 function readOptions(property: JsonObject): readonly Choice[] {
-  const source = isObject(property["items"]) ? (property["items"] as JsonObject) : property;
+  const source = isObject(property["items"]) ? property["items"] : property;
   const names = Array.isArray(source["enumNames"]) ? source["enumNames"] : [];
   const toChoice = (value: unknown, label: unknown): readonly Choice[] =>
     typeof value === "string" ? [{ value, label: toVisibleLine(typeof label === "string" ? label : value) }] : [];

@@ -22,7 +22,7 @@ export interface ServeFlags extends ToolFlags {
   readonly http?: number;
 }
 
-/** Until the client is gone, or somebody ends us. */
+/** Serves until the client is gone, or until somebody ends the process. */
 export async function serve(flags: ServeFlags): Promise<void> {
   const stdio = flags.http === undefined ? reserveStdout() : undefined;
   const { cwd, config } = await prepare(flags);

@@ -39,7 +39,7 @@ export function createTerminalApprover(options: TerminalApproverOptions = {}): P
   };
 }
 
-/** While it is ours. */
+/** A terminal, as long as a question is shown on it. */
 interface Terminal {
   write(text: string): void;
   /** The next line from now on; undefined at the end of input. */
@@ -286,7 +286,7 @@ interface Streams {
   readonly close: () => void;
 }
 
-/** Given streams, else stdin and stderr if they are a terminal, else the terminal itself. */
+/** The streams that were given; otherwise stdin and stderr if they are a terminal; otherwise the terminal itself. */
 function openStreams(options: TerminalApproverOptions): Streams | undefined {
   const { input, output } = options;
   if (input !== undefined && output !== undefined) return { input, output, close: () => undefined };

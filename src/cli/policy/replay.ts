@@ -105,7 +105,7 @@ function replayRecord(record: Readonly<Record<string, unknown>>, session: string
   )
     return [];
   // The journal's checksum vouches that we wrote it, so its access is one.
-  const access = withServer(call["access"] as Access, call["tool"]);
+  const access = withServer(call["access"], call["tool"]);
   const ruling = isObject(call["ruling"]) ? call["ruling"] : {};
   const asked =
     call["code"] === "rejected" ||

@@ -54,7 +54,7 @@ export const subject = {
 export function toCommand(flags: Omit<CheckFlags, "batch" | "write" | "effects">, argv: readonly string[]): Command {
   const cwd = resolve(flags.cwd ?? ".");
   const { shell, dialect } = flags;
-  if ((shell === undefined) === (argv.length === 0))
+  if ((shell === undefined) === (argv.length === 0) || shell?.trim() === "")
     throw new UsageError("give one command: words after --, or --shell LINE");
   // A line in quotes is one word. Judged as a program of that name, it would get a misleading answer.
   if (argv.length === 1 && /\s/.test(argv[0] ?? ""))

@@ -7,23 +7,14 @@ import { isIP } from "node:net";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
+import { baseLimits, createCount, type BaseLimits } from "./base-limits.ts";
 
 const maxMs = 10 * 60_000;
-
-/** What an archive may unpack to. */
-export interface ArchiveLimits {
-  readonly bytes: number;
-  /** Files, links and folders, also the folders that only a file's path names. */
-  readonly entries: number;
-}
-
-/** As much as may be downloaded, and four times the files of a folder that follows its session to another worker. */
-export const archiveLimits: ArchiveLimits = { bytes: 1024 * 1024 * 1024, entries: 200_000 };
 
 const run = promisify(execFile);
 
 /** Nothing is unpacked of an archive that is beyond the limits. */
-export async function unpackArchive(file: string, folder: string, limits = archiveLimits): Promise<void> {
+export async function unpackArchive(file: string, folder: string, limits = baseLimits): Promise<void> {
   await measure(file, limits);
   await run("tar", ["-xf", file, "--no-same-owner", "--no-same-permissions", "-C", folder], { timeout: maxMs }).catch(
     throwUnreadable,
@@ -44,13 +35,18 @@ const maxLine = 32_768;
  * Sums up what the archive says of its entries, and stops reading it once that is too much. Sizes are
  * those the files will have, so a file with holes counts in full.
  */
-async function measure(file: string, limits: ArchiveLimits): Promise<void> {
+async function measure(file: string, limits: BaseLimits): Promise<void> {
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
   const args = ["-tvf", file, "--numeric-owner"];
   const tar = spawn("tar", args, { env, stdio: ["ignore", "pipe", "ignore"], timeout: maxMs });
   const ended = new Promise<number | null>((resolve, reject) => tar.once("error", reject).once("close", resolve));
-  ended.catch(() => undefined); // looked at below
-  const count = createCount(limits);
+  ended.catch(() => undefined); // its outcome is looked at below
+  const add = createCount("the archive", limits);
+  const count = (line: string) => {
+    const { bytes, path } = readLine(line);
+    // Whatever is no plain letter is escaped in a path: by a backslash with a letter or three digits.
+    add(bytes, path, path.replaceAll(/\\(?:[0-7]{3}|.)/g, "?").length);
+  };
   try {
     let line = "";
     for await (const chunk of tar.stdout.setEncoding("latin1")) {
@@ -66,32 +62,16 @@ async function measure(file: string, limits: ArchiveLimits): Promise<void> {
   if ((await ended.catch(throwUnreadable)) !== 0) throwUnreadable();
 }
 
-function createCount(limits: ArchiveLimits): (line: string) => void {
-  let bytes = 0;
-  let entries = 0;
-  let last: readonly string[] = [];
-  return (line) => {
-    const [, kind, size, words] = listed.exec(line) ?? throwUnreadable();
-    // A link's target is no part of its path. Where the words are in the path itself, more is counted.
-    const end = kind === "l" ? words!.lastIndexOf(" -> ") : kind === "h" ? words!.lastIndexOf(" link to ") : -1;
-    const path = (end === -1 ? words! : words!.slice(0, end)).split("/").filter((part) => part !== "" && part !== ".");
-    // Folders that the entry before lies in as well are there already, so a tree in its order is counted once.
-    const known = path.findIndex((part, place) => part !== last[place]);
-    entries += Math.max(1, known === -1 ? 1 : path.length - known);
-    last = path;
-    bytes += kind === "b" || kind === "c" ? 0 : Number(size);
-    if (bytes > limits.bytes) throw new Error(`the archive unpacks to more than ${toSize(limits.bytes)}`);
-    if (entries > limits.entries)
-      throw new Error(`the archive unpacks to more than ${limits.entries.toLocaleString("en")} files and folders`);
-  };
+/** Reads the size and the path of an entry from its line of the listing. */
+function readLine(line: string): { readonly bytes: number; readonly path: string } {
+  const [, kind, size, words] = listed.exec(line) ?? throwUnreadable();
+  // A link's target is no part of its path. Where the words are in the path itself, more is counted.
+  const end = kind === "l" ? words!.lastIndexOf(" -> ") : kind === "h" ? words!.lastIndexOf(" link to ") : -1;
+  const path = end === -1 ? words! : words!.slice(0, end);
+  return { bytes: kind === "b" || kind === "c" ? 0 : Number(size), path };
 }
 
-function toSize(bytes: number): string {
-  const gigabytes = bytes / (1024 * 1024 * 1024);
-  return gigabytes >= 1 ? `${gigabytes} GB` : `${bytes} bytes`;
-}
-
-/** From this address and nowhere else, whatever the host's name leads to a moment later. */
+/** Downloads from this address and nowhere else, whatever the host's name leads to a moment later. */
 export async function downloadArchive(url: URL, address: string, file: string): Promise<void> {
   const family = isIP(address);
   const at: RequestOptions = {
@@ -109,7 +89,7 @@ export async function downloadArchive(url: URL, address: string, file: string): 
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      done(bytes > archiveLimits.bytes ? new Error("the archive is larger than 1 GB") : null, chunk);
+      done(bytes > baseLimits.bytes ? new Error("the archive is larger than 1 GB") : null, chunk);
     },
   });
   await pipeline(response, counted, createWriteStream(file, { mode: 0o600 }));

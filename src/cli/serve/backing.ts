@@ -25,7 +25,7 @@ export interface Backing extends Pick<ServiceOptions, "shared"> {
   readonly tokens: TokenStore;
   /** What tenants may use. */
   readonly limits: NonNullable<ServiceOptions["limits"]>;
-  /** Left out: what is asked for runs in this process. */
+  /** Left out: sessions run in this process. */
   readonly dispatcher?: Dispatcher;
   /** The name of this process among the workers. */
   readonly worker?: string;

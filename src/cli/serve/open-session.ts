@@ -13,7 +13,6 @@ import {
   type PackStore,
   type SessionFolder,
 } from "../../serve/index.ts";
-import type { SessionOptions } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
 import type { Config } from "../config/config.ts";
 import { createKeptRuns, undoInSession } from "./undo-session.ts";
@@ -56,7 +55,7 @@ export function createOpener(source: SessionSource): OpenSession {
     const assembled = await assemble({
       config: {
         ...source.config,
-        // Checked when the session was made.
+        // These were checked when the session was made.
         ...(defined({ model, approval, sandbox }) as Partial<Config>),
         ...(own === "" ? {} : { instructions: own }),
       },
@@ -76,7 +75,7 @@ export function createOpener(source: SessionSource): OpenSession {
       },
       writesRules: tenant === source.operator,
       ...defined({ telemetry: source.telemetry }),
-      ...(isObject(settings["limits"]) ? { limits: settings["limits"] as SessionOptions["limits"] & {} } : {}),
+      ...(isObject(settings["limits"]) ? { limits: settings["limits"] } : {}),
     });
     return {
       session: assembled.session,

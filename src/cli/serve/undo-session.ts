@@ -1,4 +1,4 @@
-/** Taking back what a session of the service did: what its file tools wrote, and its commands. */
+/** Takes back what a session of the service did, with file tools and with commands. */
 import { realpathSync } from "node:fs";
 import { relative } from "node:path";
 import type { Json } from "../../base/json.ts";
@@ -27,7 +27,7 @@ export interface SessionToUndo {
   readonly cwd: string;
   readonly id: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Of each kept run. */
+  /** The turn of each kept run, by the id of the run. */
   readonly turns: ReadonlyMap<string, string>;
 }
 

@@ -1,24 +1,20 @@
 /** The folder a session works in: made from its base when the session is first opened, gone when the session is. */
-import { execFile } from "node:child_process";
 import { lookup } from "node:dns/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { isAbsolute, join, relative } from "node:path";
-import { promisify } from "node:util";
 import { isObject, type Json } from "../../base/json.ts";
 import { isPrivateAddress } from "../../runtime/proxy/hosts.ts";
 import type { SessionStore } from "../../serve/index.ts";
 import { undoFile } from "../../workspace/undo.ts";
 import { downloadArchive, unpackArchive } from "./archive.ts";
+import { cloneRepository } from "./repository.ts";
 
 export type Base =
   | { readonly kind: "empty" }
   | { readonly kind: "folder"; readonly path: string }
   | { readonly kind: "git"; readonly url: string; readonly ref?: string }
   | { readonly kind: "archive"; readonly url: string };
-
-const run = promisify(execFile);
-const maxMs = 10 * 60_000;
 
 export function readBase(given: Json | undefined): Base | undefined {
   return isObject(given) ? (given as unknown as Base) : undefined; // matched the route's schema when it came in
@@ -38,7 +34,7 @@ export interface WorkspaceOptions {
 /** Whose folder it is, in a file beside it: a folder whose session was removed is removed as well. */
 const ownerOf = (cwd: string) => `${cwd}.session`;
 
-/** Made whole or not at all: a folder that is there is used as it is. */
+/** Makes the folder completely or not at all. A folder that exists is used as it is. */
 export async function prepareWorkspace({
   session,
   cwd,
@@ -54,10 +50,11 @@ export async function prepareWorkspace({
   mkdirSync(temporary, { recursive: true, mode: 0o700 });
   writeFileSync(ownerOf(cwd), session, { mode: 0o600 });
   try {
-    if (base?.kind === "git") await clone(await findHost(base.url, mayBePrivate), base.ref, temporary);
+    if (base?.kind === "git")
+      await cloneRepository({ ...(await findHost(base.url, mayBePrivate)), ref: base.ref, folder: temporary });
     if (base?.kind === "archive") await unpack(await findHost(base.url, mayBePrivate), temporary);
   } catch (error) {
-    // The owner last, as where folders are swept.
+    // The owner's file is removed last, as in `keepSwept`.
     for (const path of [temporary, ownerOf(cwd)]) rmSync(path, { recursive: true, force: true });
     throw error;
   }
@@ -74,7 +71,7 @@ async function unpack({ url, address }: Found, folder: string): Promise<void> {
 
 interface Found {
   readonly url: URL;
-  /** Where its host is. It is asked there and nowhere else, whatever its name leads to a moment later. */
+  /** The address of its host. It is asked there and nowhere else, whatever the name leads to a moment later. */
   readonly address: string;
 }
 
@@ -91,32 +88,9 @@ async function findHost(given: string, mayBePrivate: (host: string) => boolean):
   return { url, address };
 }
 
-/** Nothing of the repository runs, nobody is asked for a password, and no redirection leads elsewhere. */
-async function clone({ url, address }: Found, ref: string | undefined, folder: string): Promise<void> {
-  if (ref !== undefined && ref.startsWith("-")) throw new Error("a git ref does not begin with '-'");
-  const settings = [
-    "protocol.allow=never",
-    "protocol.https.allow=always",
-    "core.hooksPath=/dev/null",
-    "http.followRedirects=false",
-    ...(isIP(url.hostname.replaceAll(/^\[|\]$/g, "")) === 0
-      ? [`http.curloptResolve=${url.hostname}:${url.port || "443"}:${address}`]
-      : []),
-  ].flatMap((setting) => ["-c", setting]);
-  const env = { ...process.env, GIT_TERMINAL_PROMPT: "0", GIT_CONFIG_NOSYSTEM: "1" };
-  const git = (...args: string[]) =>
-    run("git", [...settings, ...args], { env, timeout: maxMs, maxBuffer: 16 * 1024 * 1024 }).catch((error: unknown) => {
-      // The command line is ours and says nothing; git's own last words do.
-      const words = isObject(error) && typeof error["stderr"] === "string" ? error["stderr"].trim() : "";
-      throw new Error(`git: ${words.split("\n").at(-1) || "the repository could not be had"}`);
-    });
-  await git("clone", "--quiet", "--no-checkout", "--", url.href, folder);
-  await git("-C", folder, "checkout", "--quiet", "--detach", ref ?? "HEAD", "--");
-}
-
 const sweepMs = 10 * 60_000;
 
-/** Folders of sessions that are no more are removed: when that is told, at the start, and now and then. */
+/** Removes the folders of sessions that no longer exist: when a session is removed, at the start, and now and then. */
 export function keepSwept(workspaces: string, store: SessionStore, onError: (error: unknown) => void): () => void {
   let sweeping = Promise.resolve();
   const sweep = () => (sweeping = sweeping.then(() => sweepFolders(workspaces, store)).catch(onError));
@@ -136,7 +110,7 @@ async function sweepFolders(workspaces: string, store: SessionStore): Promise<vo
   for (const name of readdirSync(workspaces).filter((one) => one.endsWith(".session"))) {
     const cwd = join(workspaces, name.slice(0, -".session".length));
     if ((await store.get(readFileSync(ownerOf(cwd), "utf8"))) !== undefined) continue;
-    // Its owner last: what was cut off here is found again.
+    // The owner's file is removed last, so that what is interrupted here is found again.
     for (const path of [cwd, `${cwd}.new`, `${cwd}.states`, undoFile(cwd), ownerOf(cwd)])
       rmSync(path, { recursive: true, force: true });
   }

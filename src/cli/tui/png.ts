@@ -126,8 +126,8 @@ function toRgba(rows: Buffer, stride: number, header: Header, samples: number): 
       const hasAlpha = samples === 2 || samples === 4;
       const isClear = clear !== undefined && clear[0] === first && clear[1] === green && clear[2] === blue;
       data[at] = bytes > 0 ? first : Math.round((first * 255) / most);
-      data[at + 1] = bytes > 0 ? green : data[at]!;
-      data[at + 2] = bytes > 0 ? blue : data[at]!;
+      data[at + 1] = bytes > 0 ? green : data[at];
+      data[at + 2] = bytes > 0 ? blue : data[at];
       data[at + 3] = hasAlpha ? sample(row, x * samples + samples - 1) : isClear ? 0 : 255;
     }
   }

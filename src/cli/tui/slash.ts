@@ -5,6 +5,7 @@ import type { ApprovalName, SandboxName } from "../../gate/modes.ts";
 import type { Session } from "../../session/index.ts";
 import { configKeys } from "../config/keys.ts";
 import { visible } from "../chat/visible.ts";
+import { wireNames } from "../../wire/codec.ts";
 import type { SlashContext } from "./chat-context.ts";
 import { chooseModel, resume } from "./choose.ts";
 import { fillIn, type OwnPrompts } from "../guidance/prompts.ts";
@@ -28,7 +29,7 @@ export const slashCommands: readonly Slash[] = [
     name: "wire",
     description: "the wire; with a name, go on over that one",
     argumentHint: "[WIRE]",
-    getArgumentCompletions: completeFrom(["responses", "chat", "messages", "gemini", "text:"]),
+    getArgumentCompletions: completeFrom([...wireNames, "text:"]),
     run: (at, wire) => (wire === "" ? at.note(at.wire) : at.restart({ config: { ...at.config, wire } })),
   },
   {
