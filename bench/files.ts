@@ -123,16 +123,14 @@ async function searches(root: string, engine: Engine): Promise<readonly BenchRow
   }
   const reference = hasProgram("rg") ? "rg" : "grep";
   const argv = reference === "rg" ? ["-l", "the needle is", tree] : ["-rlE", "the needle is", tree];
-  const program = await timed(5, () => execFileSync(reference, argv));
-  const plain = await timed(5, () => plainSearch(tree, /the needle is/));
-  const grepWith = async (own: Engine) => {
-    const grep = () => use(own, "grep_files", { pattern: "the needle is", path: tree });
-    await grep();
-    return timed(5, grep);
-  };
-  const tool = await grepWith(engine);
   const alone = createEngine({ workspace: root, tools: builtins, approval: "never", service: { ripgrep: false } });
-  const without = await grepWith(alone);
+  const grepWith = (own: Engine) => () => use(own, "grep_files", { pattern: "the needle is", path: tree });
+  const [program, plain, tool, without] = await inTurns([
+    () => execFileSync(reference, argv),
+    () => plainSearch(tree, /the needle is/),
+    grepWith(engine),
+    grepWith(alone),
+  ]);
   await alone.close();
   return [
     { name: `${reference}, 3,000 files, 30 MB`, value: program, unit: "ms" },
@@ -195,30 +193,30 @@ async function patches(root: string): Promise<readonly BenchRow[]> {
     }
   }
   const text = [...own, "*** End Patch"].join("\n");
-  const inCopy = async (apply: (dir: string) => unknown) => {
-    const times: number[] = [];
-    for (let round = 0; round < 5; round++) {
+  const [git, gnu, bare, ours] = await inTurns(
+    [
+      (dir) => execFileSync("git", ["apply", unified], { cwd: dir }),
+      (dir) => execFileSync("patch", ["-s", "-p1", "-i", unified], { cwd: dir }),
+      // What nobody who replaces files as a whole can do without.
+      (dir) => {
+        for (let file = 0; file < 100; file++) {
+          const path = join(dir, `f${file}.txt`);
+          writeFileSync(`${path}.new`, readFileSync(path));
+          renameSync(`${path}.new`, path);
+        }
+      },
+      async (dir) => {
+        const engine = createEngine({ workspace: dir, tools: builtins, approval: "never" });
+        await use(engine, "apply_patch", text);
+        await engine.close();
+      },
+    ],
+    () => {
       const dir = mkdtempSync(join(root, "copy-"));
       cpSync(origin, dir, { recursive: true });
-      times.push(await timed(1, () => apply(dir)));
-    }
-    return median(times);
-  };
-  const git = await inCopy((dir) => execFileSync("git", ["apply", unified], { cwd: dir }));
-  const gnu = await inCopy((dir) => execFileSync("patch", ["-s", "-p1", "-i", unified], { cwd: dir }));
-  // What nobody who replaces files as a whole can do without.
-  const bare = await inCopy((dir) => {
-    for (let file = 0; file < 100; file++) {
-      const path = join(dir, `f${file}.txt`);
-      writeFileSync(`${path}.new`, readFileSync(path));
-      renameSync(`${path}.new`, path);
-    }
-  });
-  const ours = await inCopy(async (dir) => {
-    const engine = createEngine({ workspace: dir, tools: builtins, approval: "never" });
-    await use(engine, "apply_patch", text);
-    await engine.close();
-  });
+      return dir;
+    },
+  );
   return [
     { name: "git apply, 500 hunks over 100 files", value: git, unit: "ms" },
     { name: "patch, the same", value: gnu, unit: "ms", ratio: gnu / git, baseline: "git apply" },
@@ -238,6 +236,25 @@ async function patches(root: string): Promise<readonly BenchRow[]> {
       aim: "≤ 1.5",
     },
   ];
+}
+
+/**
+ * Median milliseconds of each way. They take turns, because a disk that still writes what was made before is slow for
+ * whoever comes next. The first round only warms up.
+ */
+async function inTurns<const T extends readonly ((dir: string) => unknown)[]>(
+  ways: T,
+  prepare = () => "",
+): Promise<{ readonly [K in keyof T]: number }> {
+  const times = ways.map((): number[] => []);
+  for (let round = 0; round < 10; round++)
+    for (const [index, way] of ways.entries()) {
+      const dir = prepare();
+      const taken = await timed(1, () => way(dir));
+      if (round > 0) times[index]!.push(taken);
+    }
+  // One number for each way, in their order.
+  return times.map(median) as { readonly [K in keyof T]: number };
 }
 
 /** Median of several runs, in milliseconds. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { startGateway } from "../src/gateway/index.ts";
 import type { ModelEvent } from "../src/spec/model.ts";
 import type { WireName } from "../src/wire/codec.ts";
-import { getCodec } from "../src/wire/index.ts";
+import { codecs } from "../src/wire/index.ts";
 import { encodeSse } from "../src/wire/sse.ts";
 import { type BenchRow, median } from "./measure.ts";
 
@@ -15,7 +15,7 @@ const words = "the first words";
 
 /** An answer up to its first words, and the rest of it. */
 function answerIn(wire: WireName): { readonly begin: string; readonly rest: string } {
-  const encoder = getCodec(wire).createEncoder({ model: "m", id: "a" });
+  const encoder = codecs[wire].createEncoder({ model: "m", id: "a" });
   const message = { type: "message", role: "assistant" } as const;
   const write = (...events: readonly ModelEvent[]) => encodeSse(events.flatMap((event) => encoder.push(event)));
   const begin = write(

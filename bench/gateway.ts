@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { firstText } from "./gateway-first-text.ts";
 import { createToolCache } from "../src/gateway/tool-cache.ts";
-import { getCodec } from "../src/wire/index.ts";
+import { codecs } from "../src/wire/index.ts";
 import { type BenchRow, median, perOperation } from "./measure.ts";
 
 const tools = Array.from({ length: 20 }, (_, at) => ({
@@ -160,9 +160,9 @@ async function encodeKnown(): Promise<BenchRow> {
   const cache = createToolCache();
   const text = JSON.stringify(asMessages);
   const encode = (body: typeof asMessages) => {
-    const request = getCodec("messages").decodeRequest(body);
+    const request = codecs.messages.decodeRequest(body);
     const known = cache("messages", body.tools, () => request.tools);
-    return getCodec("chat").encodeRequest({ ...request, tools: known }, { target: "openai" });
+    return codecs.chat.encodeRequest({ ...request, tools: known }, { target: "openai" });
   };
   encode(asMessages);
   // Parsed anew, as every request is: it must be known by its content.
@@ -175,7 +175,7 @@ async function encodeKnown(): Promise<BenchRow> {
 export async function run(): Promise<readonly BenchRow[]> {
   const upstream = await startUpstream();
   const proxy = await start(["-e", passThrough, upstream.url]);
-  const command = "dist/cli.js gateway --port 0 --json --no-key --wire chat --model m --base-url";
+  const command = "dist/cli.cjs gateway --port 0 --json --no-key --wire chat --model m --base-url";
   const flags = [...command.split(" "), `${upstream.url}/v1`];
   const gateway = await start(flags);
   const silent = await start(flags, "[gateway]\njournal = false\n");

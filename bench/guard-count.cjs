@@ -7,7 +7,7 @@ const { readFileSync } = fs;
 let bytes = 0;
 fs.readFileSync = (path, ...rest) => {
   const read = readFileSync(path, ...rest);
-  if (typeof path === "string" && path.startsWith(dist) && !path.includes("/compiled/")) bytes += read.length;
+  if (typeof path === "string" && path.startsWith(dist)) bytes += read.length;
   return read;
 };
 let told = false;

@@ -13,7 +13,6 @@ import { createClient, type Client } from "callgate/client";
 import { createEngine, defineTool } from "callgate";
 import {
   createFileStore,
-  createRunner,
   createService,
   createTokenFile,
   issueToken,
@@ -31,6 +30,7 @@ import {
 } from "callgate/serve-postgres";
 import { createSession } from "callgate/session";
 import { createScriptedModel } from "callgate/testing";
+import { createRunner } from "../src/serve/runner.ts";
 import { createFolderStates } from "../src/workspace/folder-states.ts";
 import { startPostgres } from "../scripts/postgres.mjs";
 import { postgresFolder } from "../test/needs.ts";
@@ -289,7 +289,7 @@ async function playSessions(store: SessionStore, folder: string) {
 
 /** A worker is killed in the middle of a turn, and another goes on: from the kill to its first record. */
 async function takeOvers(folder: string, url: string): Promise<readonly BenchRow[]> {
-  const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+  const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
   const begin = async (name: string, ...args: string[]) => {
     const data = join(folder, name);
     const child = spawn(process.execPath, [cli, "serve", "--database", url, "--data", data, "--json", ...args], {

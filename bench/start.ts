@@ -15,9 +15,9 @@ export async function run(): Promise<readonly BenchRow[]> {
   const env = { ...rest, CALLGATE_HOME: home };
   const commands: Readonly<Record<string, readonly string[]>> = {
     "node -e 0": ["-e", "0"],
-    "callgate --version": ["dist/cli.js", "--version"],
-    "callgate tools": ["dist/cli.js", "tools"],
-    "callgate policy check": ["dist/cli.js", "policy", "check", "--shell", "git status"],
+    "callgate --version": ["dist/cli.cjs", "--version"],
+    "callgate tools": ["dist/cli.cjs", "tools"],
+    "callgate policy check": ["dist/cli.cjs", "policy", "check", "--shell", "git status"],
   };
   const times = new Map<string, number[]>(Object.keys(commands).map((name) => [name, []]));
   for (let round = 0; round < rounds; round++) {
@@ -54,7 +54,7 @@ async function firstRequest(env: NodeJS.ProcessEnv, bare: number): Promise<Bench
     });
     const start = performance.now();
     const args = [
-      "dist/cli.js",
+      "dist/cli.cjs",
       "exec",
       "--json",
       "--ephemeral",

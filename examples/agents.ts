@@ -1,7 +1,8 @@
 // Governed tools in the OpenAI Agents SDK: a call that needs a person is an interruption, its state goes to text.
 import { Agent, Runner, RunState, type Model } from "@openai/agents";
 import { createEngine, defineTool } from "callgate";
-import { createCallFolder, toAgentsTools } from "callgate/agents";
+import { toAgentsTools } from "callgate/agents";
+import { createCallFolder } from "callgate/store";
 
 const deploy = defineTool({
   name: "deploy",

@@ -1,7 +1,8 @@
 // Governed tools and a text-only model in Vercel's AI SDK: the model writes its calls as text, a person is asked.
 import { generateText, stepCountIs } from "ai";
 import { createEngine, defineTool } from "callgate";
-import { createCallFolder, toAiSdkModel, toAiSdkTools } from "callgate/ai-sdk";
+import { toAiSdkModel, toAiSdkTools } from "callgate/ai-sdk";
+import { createCallFolder } from "callgate/store";
 import { createScriptedModel } from "callgate/testing";
 
 const deploy = defineTool({

@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { createKey, startGateway, temporaryKey } from "callgate/gateway";
+import { createKey, startGateway } from "callgate/gateway";
 import { createOfflineModel, serveModel } from "callgate/testing";
 
 // The offline model stands for any server that speaks Messages; the client speaks Chat Completions.
@@ -7,7 +7,7 @@ const upstream = await serveModel(createOfflineModel());
 const key = createKey();
 const gateway = await startGateway({
   routes: [{ match: "*", targets: [{ baseUrl: upstream.baseUrl, wire: "messages", model: "offline" }] }],
-  keys: [temporaryKey(key)],
+  keys: [key],
 });
 
 const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key });

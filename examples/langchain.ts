@@ -3,7 +3,8 @@ import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Command, END, MemorySaver, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { createEngine, defineTool } from "callgate";
-import { createCallFolder, toLangChainTools } from "callgate/langchain";
+import { toLangChainTools } from "callgate/langchain";
+import { createCallFolder } from "callgate/store";
 
 const deploy = defineTool({
   name: "deploy",

@@ -1,8 +1,8 @@
 /** What would happen to a command, and why; nothing is run. */
-import { createPolicy, decideCommand, toSettings } from "callgate/gate";
+import { createPolicy, decideCommand } from "callgate/gate";
 
 const policy = createPolicy({
-  settings: toSettings("unless-trusted"),
+  settings: { approval: "unless-trusted" },
   workspace: process.cwd(),
   confinement: { name: "none", available: false },
   rules: [

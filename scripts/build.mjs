@@ -1,10 +1,10 @@
 // Source to dist/: one lazy-chunked bundle for the command and every entry, and the type declarations.
 // What we use is bundled, so an installed package has nothing else to fetch.
-import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
 import { minifySync, parseSync } from "rolldown/utils";
+import { finishChunk } from "./build-output.mjs";
+import { buildTypes } from "./build-types.mjs";
 import { buildWeb } from "./build-web.mjs";
 import { writeLicences } from "./licences.mjs";
 
@@ -22,7 +22,6 @@ const entries = {
   sandbox: "src/runtime/sandbox/sandbox.ts",
   testing: "src/testing/index.ts",
   gateway: "src/gateway/index.ts",
-  client: "src/client/index.ts",
   "ai-sdk": "src/adapters/ai-sdk/index.ts",
   ui: "src/adapters/ui/index.ts",
   agents: "src/adapters/agents.ts",
@@ -30,7 +29,6 @@ const entries = {
   from: "src/adapters/from.ts",
   serve: "src/serve/index.ts",
   "serve-postgres": "src/serve/postgres.ts",
-  cli: "src/cli/start.ts",
   main: "src/cli/main.ts",
 };
 const optional = [
@@ -44,12 +42,14 @@ const optional = [
 ];
 const output = {
   dir: "dist",
+  // The comment that names the map is ours (`finishChunk`).
+  sourcemap: "hidden",
   format: "esm",
-  // `cli.js` loads it by this name.
+  // `cli.cjs` loads it by this name.
   entryFileNames: ({ name }) => (name === "main" ? "chunks/main.js" : "[name].js"),
   chunkFileNames: "chunks/[name]-[hash].js",
-  // White space only: names stay and each statement gets a line (`breakLines`), so that a stack trace can be read. Left
-  // in, it makes the code 6.1 MB instead of 4.6, and the whole package, types included, is to stay under 6.
+  // White space only: names stay and each statement gets a line (build-output.mjs), so that a stack trace can be read.
+  // Left in, it would cost 1.5 MB, and an install is to stay under 6 (docs/decisions/0007-what-the-package-holds.md).
   minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
 };
 
@@ -58,25 +58,34 @@ const bundle = await rolldown({
   input: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file))),
   platform: "node",
   external: [/^node:/, /^@langchain\//, ...optional],
+  plugins: [shortenForeign(), withoutAjv()],
   treeshake: { moduleSideEffects: [{ test: /[\\/]src[\\/]/, sideEffects: false }] },
 });
 // Loading a file costs Node more than reading it: what every session needs goes into one.
 const draft = (await bundle.generate(output)).output.filter(({ type }) => type === "chunk");
 const core = modulesOf(draft, /cli[\\/]commands[\\/]exec\.ts$/);
-for (const id of modulesOf(draft, /wire[\\/]responses[\\/]index\.ts$/)) core.add(id);
+for (const start of [/wire[\\/]responses[\\/]index\.ts$/, /cli[\\/]help\.ts$/])
+  for (const id of modulesOf(draft, start)) core.add(id);
 for (const id of modulesOf(draft, /cli[\\/]main\.ts$/)) core.delete(id);
-// And what its first call needs into another: it is loaded while the model answers, or in that call's way.
-const calls = new Set();
+const always = new Set([...core, ...modulesOf(draft, /cli[\\/]main\.ts$/)]);
+// What its first call needs is loaded while the model answers, or in that call's way: the gate for each, and the rest
+// for commands only. The schema library is asked by few calls. The sandbox is an entry of its own, and small.
+const ready = [always, modulesOf(draft, /sandbox[\\/]sandbox\.ts$/)];
+const gate = unless(ready, modulesOf(draft, /gate[\\/]gate\.ts$/));
+const commands = unless(
+  [...ready, gate],
+  modulesOf(draft, /router[\\/]commands\.ts$/),
+  modulesOf(draft, /workspace[\\/]turn-diff\.ts$/),
+);
+const elsewhere = new Set([...gate, ...commands]);
 for (const start of [
-  /gate[\\/]gate\.ts$/,
-  /router[\\/]commands\.ts$/,
+  /sandbox[\\/]sandbox\.ts$/,
   /schema[\\/]validate\.ts$/,
-  /workspace[\\/]turn-diff\.ts$/,
+  /src[\\/]index\.ts$/,
+  /cli[\\/]commands[\\/]tools\.ts$/,
 ])
-  for (const id of modulesOf(draft, start)) calls.add(id);
-// The sandbox is an entry of its own, and small.
-for (const id of [...core, ...modulesOf(draft, /cli[\\/]main\.ts$/), ...modulesOf(draft, /sandbox[\\/]sandbox\.ts$/)])
-  calls.delete(id);
+  for (const id of modulesOf(draft, start)) elsewhere.add(id);
+const small = smallModules(draft, always, elsewhere);
 rmSync("dist", { recursive: true, force: true });
 const written = await bundle.write({
   ...output,
@@ -84,108 +93,105 @@ const written = await bundle.write({
     includeDependenciesRecursively: false,
     groups: [
       { name: "core", test: (id) => core.has(id) },
-      { name: "calls", test: (id) => calls.has(id) },
-      // Apart from our own, so that it is written as short as it can be.
-      { name: "mcp-server", test: /node_modules[\\/]@modelcontextprotocol[\\/]server[\\/]/ },
+      { name: "gate", test: (id) => gate.has(id) },
+      { name: "commands", test: (id) => commands.has(id) },
+      { name: "rest", test: (id) => small.has(id) },
     ],
   },
 });
 await bundle.close();
-prepareForLoader(new Set(written.output.filter(isForeign).map(({ fileName }) => `dist/${fileName}`)));
-
-await buildWeb();
-chmodSync("dist/cli.js", 0o755);
-if (!readFileSync("dist/cli.js", "utf8").startsWith("#!")) {
-  writeFileSync("dist/cli.js", `#!/usr/bin/env node\n${readFileSync("dist/cli.js", "utf8")}`);
-}
-writeLicences(
-  "THIRD-PARTY-LICENSES.md",
-  draft.flatMap(({ modules }) => Object.keys(modules)),
-);
-if (!process.argv.includes("--no-types")) {
-  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
-    stdio: "inherit",
-  });
-  dropInnerTypes();
-}
-
-/** Two declarations of three say how the inside is made, and no public one leads to them: nobody can import those. */
-function dropInnerTypes() {
-  const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
-  const entries = Object.values(exports).flatMap(({ types }) => types ?? []);
-  const wanted = new Set(entries.map((path) => resolve(path)));
-  for (const path of wanted) {
-    for (const [, to] of readFileSync(path, "utf8").matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g))
-      wanted.add(resolve(dirname(path), to.replace(/\.[jt]s$/, ".d.ts")));
-  }
-  for (const name of readdirSync("dist/types", { recursive: true })) {
-    const path = resolve("dist/types", name);
-    if (name.endsWith(".d.ts") && !wanted.has(path)) rmSync(path);
-  }
+// By itself: it runs in browsers too, and what it shares with the engine lies in files that need Node.
+const client = await rolldown({ input: { client: "src/client/index.ts" }, plugins: [shortenForeign()] });
+const { output: writtenClient } = await client.write(output);
+await client.close();
+// What the shell starts, as CommonJS (src/cli/start.ts says why). The link has the name that it had as an ES module; it is
+// not published.
+const start = await rolldown({ input: "src/cli/start.ts", platform: "node" });
+const { output: writtenStart } = await start.write({ ...output, format: "cjs", entryFileNames: "cli.cjs" });
+await start.close();
+chmodSync("dist/cli.cjs", 0o755);
+symlinkSync("cli.cjs", "dist/cli.js");
+for (const chunk of [...written.output, ...writtenClient, ...writtenStart].filter(({ type }) => type === "chunk")) {
+  const { code, map } = finishChunk(chunk);
+  writeFileSync(`dist/${chunk.fileName}`, code);
+  rmSync(`dist/${chunk.fileName}.map`, { force: true });
+  if (map !== undefined) writeFileSync(`dist/${chunk.fileName}.map`, map);
 }
 
-/** Little in it is ours: others' code is written as short as it can be, nobody reads our stack traces there. */
-function isForeign({ type, modules }) {
-  if (type !== "chunk") return false;
-  const sizes = Object.entries(modules).map(([id, { renderedLength }]) => [
-    id.includes("node_modules"),
-    renderedLength,
-  ]);
-  const sum = (list) => list.reduce((total, [, length]) => total + length, 0);
-  return sum(sizes.filter(([foreign]) => foreign)) > 0.95 * sum(sizes);
-}
+const modulesOfPage = await buildWeb();
+writeLicences("THIRD-PARTY-LICENSES.md", [...draft.flatMap(({ modules }) => Object.keys(modules)), ...modulesOfPage]);
+if (!process.argv.includes("--no-types")) await buildTypes();
 
-/** As src/cli/kept-code.ts and V8 like it best. */
-function prepareForLoader(foreign) {
-  for (const folder of ["dist", "dist/chunks"]) {
-    for (const name of readdirSync(folder).filter((file) => file.endsWith(".js"))) {
-      const path = `${folder}/${name}`;
-      const text = readFileSync(path, "utf8");
-      const short = foreign.has(path) ? minifySync(name, text, { module: true, compress: false }).code : text;
-      writeFileSync(path, markImports(breakLines(inAscii(short))));
-    }
-  }
-}
-
-/** V8 keeps a text with one wider letter at two bytes for each, and reads it more slowly. */
-function inAscii(text) {
-  return text.replace(/\\[^]|[^\0-\x7f]/g, (match) => {
-    const letter = match.at(-1);
-    return letter <= "\x7f" ? match : `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+/**
+ * Others' code is written as short as it can be: nobody reads our stack traces there. Each of their modules by itself,
+ * because in a chunk it may stand beside ours, whose names stay.
+ */
+function shortenForeign() {
+  return {
+    name: "shorten-foreign",
+    transform: {
+      filter: { id: /[\\/]node_modules[\\/].*\.[cm]?js$/ },
+      handler: (code, id) => ({
+        code: minifySync(id, code, { module: parseSync(id, code).module.hasModuleSyntax, mangle: true }).code,
+        map: null,
+      }),
+    },
+  };
 }
 
 /**
- * A line for each statement: Node shows the line an uncaught error was thrown on, which must not be the whole file.
- * Imports and exports stay in one: the command's loader reads them there.
+ * The MCP library brings Ajv, twice, as the validator of whoever names none. Ours does (`open-client.ts`), and the
+ * server asks for what its validator would be needed for in another way (`questions.ts`).
  */
-function breakLines(text) {
-  const places = [];
-  const visit = (node) => {
-    if (Array.isArray(node)) return node.forEach(visit);
-    if (node === null || typeof node !== "object") return;
-    const list = node.type === "SwitchCase" ? node.consequent : node.body;
-    if (Array.isArray(list))
-      for (const { type, start } of list) if (!/^(?:Import|Export)/.test(type)) places.push(start);
-    for (const key in node) if (key !== "parent") visit(node[key]);
+function withoutAjv() {
+  const pattern = /^@modelcontextprotocol\/(?:client|server)\/_shims$/;
+  return {
+    name: "without-ajv",
+    resolveId: { filter: { id: pattern }, handler: (id) => ({ id: `\0${id}`, moduleSideEffects: false }) },
+    load: {
+      filter: { id: /^\0@modelcontextprotocol/ },
+      handler: () => `
+        export { default as process } from "node:process";
+        export const CORS_IS_POSSIBLE = false;
+        export class DefaultJsonSchemaValidator {
+          getValidator() { throw new Error("the MCP library was given no validator"); }
+        }`,
+    },
   };
-  visit(parseSync("a.js", text).program);
-  const pieces = [];
-  let from = 0;
-  for (const at of new Set(places.toSorted((a, b) => a - b))) {
-    if (at === 0) continue;
-    pieces.push(text.slice(from, at));
-    from = at;
-  }
-  return [...pieces, text.slice(from)].join("\n");
 }
 
-/** `import(` in code, told from the same word in a text, which only a parser can. */
-function markImports(text) {
-  const places = parseSync("a.js", text).module.dynamicImports.map(({ start }) => start + "import(".length);
-  return places
-    .toSorted((a, b) => b - a)
-    .reduce((marked, at) => `${marked.slice(0, at)}/*later*/${marked.slice(at)}`, text);
+/**
+ * What is left in small pieces, such as most commands: a disk gives each file a block of its own, and each has a map. Only
+ * what needs nothing but these, what is loaded anyway and the modules of Node that every command loads.
+ */
+function smallModules(chunks, always, elsewhere) {
+  const byName = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
+  const isLoaded = ({ modules }) => Object.keys(modules).every((id) => always.has(id));
+  const usual = /^node:(?:fs|path|os|url|crypto|util)$/;
+  const fits = new Set(
+    chunks.filter(
+      (chunk) =>
+        chunk.fileName.startsWith("chunks/") &&
+        chunk.code.length < 6_000 &&
+        !isLoaded(chunk) &&
+        Object.keys(chunk.modules).every((id) => !elsewhere.has(id) && !id.includes("node_modules")),
+    ),
+  );
+  const needsMore = ({ imports }) =>
+    imports.some((name) => {
+      const chunk = byName.get(name);
+      return chunk === undefined ? !usual.test(name) : !fits.has(chunk) && !isLoaded(chunk);
+    });
+  for (let before = -1; before !== fits.size;) {
+    before = fits.size;
+    for (const chunk of fits) if (needsMore(chunk)) fits.delete(chunk);
+  }
+  return new Set([...fits].flatMap(({ modules }) => Object.keys(modules)));
+}
+
+/** The modules of these sets that are in none of the others. */
+function unless(others, ...sets) {
+  return new Set(sets.flatMap((set) => [...set]).filter((id) => !others.some((other) => other.has(id))));
 }
 
 /** Every module that is loaded, without being asked for later, when this one is. */

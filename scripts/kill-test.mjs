@@ -9,7 +9,7 @@ import { createOfflineModel, serveModel } from "../dist/testing.js";
 
 const kills = Number(process.argv[2] ?? 60);
 const wire = process.argv.includes("--wire") ? process.argv[process.argv.indexOf("--wire") + 1] : "responses";
-const cli = join(process.cwd(), "dist/cli.js");
+const cli = join(process.cwd(), "dist/cli.cjs");
 const steps = 6;
 const marker = `callgate-kill-${process.pid}`;
 const problems = [];
@@ -61,7 +61,7 @@ function runUntil(args, { home, cwd, killAt, randomMs }) {
   return new Promise((resolve) => {
     const child = spawn(
       process.execPath,
-      [cli, "exec", "--base-url", server.baseUrl, "--wire", wire, "--model", "offline", "--approval", "never", ...args],
+      [cli, "exec", "--base-url", server.baseUrl, "--wire", wire, "--model", "planner", "--approval", "never", ...args],
       {
         cwd,
         env: { ...process.env, CALLGATE_HOME: home },

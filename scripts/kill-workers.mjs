@@ -122,7 +122,7 @@ function start(args, data) {
   return new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
-      ["dist/cli.js", "serve", "--database", postgres.url, "--data", data, "--json", ...args],
+      ["dist/cli.cjs", "serve", "--database", postgres.url, "--data", data, "--json", ...args],
       {
         env: { ...process.env, XDG_CONFIG_HOME: join(root, "config"), NODE_NO_WARNINGS: "1" },
         stdio: ["ignore", "pipe", "pipe"],

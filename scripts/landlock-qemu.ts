@@ -38,7 +38,7 @@ else process.exitCode = check(readFileSync(file, "utf8")) ? 0 : 1;
 
 function request(): Uint8Array {
   // Asked for as if Landlock were there even where it is not: the launcher must then refuse to run anything.
-  const rules = landlockRules({ abi: Math.max(abi, 1), plan, grant, tempFolder: "/private" });
+  const rules = landlockRules({ abi: Math.max(abi, 1), plan, grant, cwd: "/ws", tempFolder: "/private" });
   const seccomp = seccompProgram({
     architecture: architecture === "arm64" ? "arm64" : "x64",
     sockets: "unix",

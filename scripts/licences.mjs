@@ -4,10 +4,14 @@ import { join } from "node:path";
 
 export function writeLicences(target, moduleIds) {
   const folders = new Set(moduleIds.flatMap((id) => packageFolder(id)));
-  const parts = [...folders].toSorted().map((folder) => {
+  /** Packages under each text: the same one stands here once. */
+  const texts = new Map();
+  for (const folder of [...folders].toSorted()) {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    return `## ${name} ${version} (${license})\n\n${licenceText(folder)}`;
-  });
+    const text = licenceText(folder);
+    texts.set(text, [...(texts.get(text) ?? []), `## ${name} ${version} (${license})`]);
+  }
+  const parts = [...texts].map(([text, titles]) => `${titles.join("\n\n")}\n\n${text}`);
   writeFileSync(target, `# Third-party software in this package\n\n${parts.join("\n\n")}\n`);
 }
 

@@ -14,7 +14,7 @@ if (!existsSync(inspector)) {
   const name = `@modelcontextprotocol/inspector@${version}`;
   execFileSync("npm", ["i", "--no-save", "--no-audit", "--no-fund", "--prefix", tools, name], { stdio: "ignore" });
 }
-const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+const cli = fileURLToPath(new URL("../dist/cli.cjs", import.meta.url));
 const cwd = mkdtempSync(join(tmpdir(), "callgate-inspected-"));
 writeFileSync(join(cwd, "a.txt"), "alpha\n");
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

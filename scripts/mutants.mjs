@@ -1,10 +1,11 @@
-// `npm run mutants`: breaks one line at a time in gate, router, result and runtime, and runs the tests that reach that
+// `npm run mutants`: breaks one line at a time in the folders that make promises, and runs the tests that reach that
 // line. A mutant that no test notices is printed. `--count 120` of the generated ones, `--seed 1` which; the named ones
 // always run.
 //
 // A run can be cut into pieces: `--minutes 5` begins no mutant after that, and the same command goes on where the last
 // one stopped as long as sources and tests are the same. `--survivors` tries those of the last run of this seed again,
-// with the tests of now. `--file gate/grant` takes only the mutants of files whose path holds that. `--list` prints the sample.
+// with the tests of now. `--file gate/grant` takes only the mutants of files whose path holds that. `--folder store` takes
+// only the mutants of this folder (several: `store,session`), and judges them by its own tests alone. `--list` prints the sample.
 import { fork } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -31,16 +32,17 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     jobs: { type: "string", default: "2" },
     file: { type: "string" },
+    folder: { type: "string" },
     minutes: { type: "string", default: "600" },
     survivors: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
   },
 });
-const folders = ["gate", "router", "result", "runtime"];
+const folders = values.folder?.split(",") ?? ["gate", "router", "result", "runtime", "session", "store"];
 const cache = join(root, "node_modules", ".cache-mutants");
 
 /** Folders whose tests may notice a mutant, beside those of its own. */
-const furtherTests = ["session", "tools"];
+const furtherTests = values.folder === undefined ? ["tools"] : [];
 
 /** Mutants that once survived: they must never do so again. */
 const named = [
@@ -201,7 +203,7 @@ function openRunner(copy, report = []) {
  * when the test file has changed. Where a source has changed since, every line of it counts as reached.
  */
 async function mapTests(copy) {
-  const kept = join(cache, "map.json");
+  const kept = join(cache, `map-${folders.join("_")}.json`);
   const map = new Map(existsSync(kept) ? JSON.parse(readFileSync(kept, "utf8")) : []);
   const tests = [...folders, ...furtherTests].flatMap((folder) => filesBelow(`test/${folder}`, ".test.ts"));
   for (const test of map.keys()) if (!tests.includes(test)) map.delete(test);
@@ -268,7 +270,10 @@ if (values.list) {
 const testsAndSources = ["src", "test"].flatMap((folder) => filesBelow(folder, ".ts"));
 const tree = hash(testsAndSources.map((file) => file + contentOf(file)).join("\0"));
 mkdirSync(home, { recursive: true });
-const keptRun = join(cache, `seed-${values.seed}-${values.count}${(values.file ?? "").replaceAll("/", "_")}.json`);
+const keptRun = join(
+  cache,
+  `seed-${values.seed}-${values.count}-${folders.join("_")}${(values.file ?? "").replaceAll("/", "_")}.json`,
+);
 const before = existsSync(keptRun) ? JSON.parse(readFileSync(keptRun, "utf8")) : { tree, results: [] };
 const results = new Map(before.tree === tree || values.survivors ? before.results : []);
 const survivedBefore = (mutant) => results.has(keyOf(mutant)) && results.get(keyOf(mutant)) === null;

@@ -6,11 +6,13 @@ import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -118,6 +120,8 @@ function check() {
       ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", ...tarballs.map((name) => `./${name}`)],
       { cwd: folder },
     );
+    // Before the command has run: then it keeps its compiled code.
+    checkSize(join(folder, "node_modules"));
     const { stdout } = spawnSync(join(folder, "node_modules", ".bin", "callgate"), ["doctor", "--json"], {
       cwd: folder,
       encoding: "utf8",
@@ -126,11 +130,65 @@ function check() {
     if (found?.state !== "ok" || !found.detail.includes(`callgate-launcher-linux-${process.arch}`))
       throw new Error(`doctor: ${JSON.stringify(found)}`);
     say(`installed in an empty folder: launcher ok`);
+    checkMaps(join(folder, "node_modules", "callgate", "dist"));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
+/** As a disk counts: each file takes whole blocks. */
+function checkSize(folder) {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const sizes = files.map(({ parentPath, name }) => statSync(join(parentPath, name)).size);
+  const onDisk = sizes.reduce((sum, size) => sum + Math.ceil(size / 4096) * 4096, 0);
+  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(2)} MB`;
+  const told = `${megabytes(sizes.reduce((sum, size) => sum + size, 0))} in ${sizes.length} files, ${megabytes(onDisk)} on disk`;
+  if (onDisk > 6e6) throw new Error(`the installed package is too big: ${told}`);
+  say(`installed: ${told}`);
+}
+
+/** With `node --enable-source-maps`, errors name our files and lines, from the library and from the command. */
+function checkMaps(dist) {
+  const library = `
+    import { defineTool } from ${JSON.stringify(join(dist, "index.js"))};
+    try { defineTool({ name: "no name" }); } catch (error) { console.error(error.stack); }`;
+  const hook = "process.stdout.write = () => { console.error(new Error().stack); };";
+  const hookFile = join(dist, "..", "hook.cjs");
+  writeFileSync(hookFile, hook);
+  const runs = {
+    library: ["--input-type=module", "-e", library],
+    command: ["--require", hookFile, join(dist, "cli.cjs"), "tools"],
+  };
+  for (const [name, args] of Object.entries(runs)) {
+    const { stderr } = spawnSync(process.execPath, ["--enable-source-maps", ...args], { encoding: "utf8" });
+    const [, first = ""] = stderr.split(/^\w*Error\b.*$/m);
+    const frames = [...first.matchAll(/at (?!async )(?:\w+\.)*(\w+) .*?(src[\\/][\w\\/.-]+\.ts):(\d+)/g)];
+    if (frames.length < 2) throw new Error(`the ${name}'s errors do not name our files:\n${stderr}`);
+    // Each line but the first is a call of the function before it.
+    for (const [at, [frame, , path, line]] of frames.entries()) {
+      const text = readFileSync(join(project, path), "utf8").split("\n")[Number(line) - 1] ?? "";
+      const called = frames[at - 1]?.[1];
+      if (called !== undefined && !text.includes(called)) throw new Error(`${frame}\nis not the line '${text}'`);
+    }
+  }
+  for (const file of readdirSync(dist, { recursive: true }).filter((name) => name.endsWith(".js"))) {
+    const [, map] = /\n\/\/# sourceMappingURL=(\S+)\s*$/.exec(readFileSync(join(dist, file), "utf8").slice(-200)) ?? [];
+    if (map !== undefined) readFileSync(join(dist, file, "..", map));
+  }
+  say("installed: errors name our files and lines");
+}
+
+/** `npm start` builds without the declarations, and a package without them would be packed without a word. */
+const missing = [
+  ...Object.values(manifest.exports).flatMap((entry) => (typeof entry === "string" ? entry : Object.values(entry))),
+  "THIRD-PARTY-LICENSES.md",
+].filter((path) => !existsSync(join(project, path)));
+if (missing.length > 0) {
+  say(
+    `package: ${missing[0]} and ${missing.length - 1} more of what is published are not built: run node scripts/build.mjs`,
+  );
+  process.exit(1);
+}
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 packMain(systems.map(packLauncher).filter((name) => name !== undefined));

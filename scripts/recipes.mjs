@@ -41,7 +41,7 @@ if (!existsSync("dist/types")) spawnSync(process.execPath, ["scripts/build.mjs"]
 mkdirSync(join(folder, "node_modules"), { recursive: true });
 mkdirSync(bins, { recursive: true });
 if (!existsSync(join(folder, "package.json"))) writeFileSync(join(folder, "package.json"), '{"type":"module"}\n');
-writeFileSync(join(bins, "callgate"), `#!/bin/sh\nexec ${process.execPath} ${join(root, "dist/cli.js")} "$@"\n`, {
+writeFileSync(join(bins, "callgate"), `#!/bin/sh\nexec ${process.execPath} ${join(root, "dist/cli.cjs")} "$@"\n`, {
   mode: 0o755,
 });
 let failed = 0;

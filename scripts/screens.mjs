@@ -18,7 +18,7 @@ const screens = {
   ],
 };
 
-const command = resolve("dist/cli.js");
+const command = resolve("dist/cli.cjs");
 const root = mkdtempSync(join(tmpdir(), "callgate-screens-"));
 const workspace = join(root, "project");
 mkdirSync(workspace);

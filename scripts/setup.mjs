@@ -37,7 +37,7 @@ if (hasCompiler && sourcesOfLauncher > newest(launcher)) {
   console.error("  no C compiler here: commands run without the launcher, a little slower");
 }
 const sources = Math.max(newest("src"), newest("scripts/build.mjs"), newest("package.json"));
-if (sources > newest("dist/cli.js")) {
+if (sources > newest("dist/cli.cjs")) {
   await step("building", process.execPath, [
     "scripts/build.mjs",
     ...(process.argv.includes("--types") ? [] : ["--no-types"]),

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const page = "docs/interactive.md";
-const cli = resolve("dist/cli.js");
+const cli = resolve("dist/cli.cjs");
 const counting = "run for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 0.2; done; sleep 20";
 
 /** Steps are what is typed (a string: sent with Enter; an array: keys) and what has to be seen before the next (a RegExp). */

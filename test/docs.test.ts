@@ -59,6 +59,29 @@ test("docs/events.md is what the schema of events says", () => {
   execFileSync(process.execPath, ["scripts/events-docs.mjs", "--check"], { cwd: root });
 });
 
+test("docs/names.md has every function and value of every entry, with what it is, and no others", () => {
+  execFileSync(process.execPath, ["scripts/names-docs.mjs", "--check"], { cwd: root });
+  const listed = [...read("docs/names.md").matchAll(/^\| `(\w+)` \| (.*) \|$/gm)];
+  expect(listed.filter(([, , words]) => !/[.!?:]$/.test(words!)).map(([, name]) => name)).toEqual([]);
+  const known = new Set(listed.map(([, name]) => name));
+  const lists = readdirSync(new URL("../api", import.meta.url)).flatMap((list) =>
+    read(`api/${list}`).trim().split("\n"),
+  );
+  // Types begin with a capital; so do classes, which the page has too.
+  expect(lists.filter((name) => /^[a-z]/.test(name) && !known.has(name))).toEqual([]);
+});
+
+test("every public function and value is used or explained in a guide, the README or an example", () => {
+  const names = [...read("docs/names.md").matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!);
+  const examples = readdirSync(join(root, "examples"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => `examples/${file}`);
+  const guides = pages.filter((page) => page !== "docs/names.md");
+  const words = new Set([...guides, ...examples].flatMap((file) => read(file).match(/\w+/g) ?? []));
+  expect(names.length).toBeGreaterThan(100);
+  expect(names.filter((name) => !words.has(name))).toEqual([]);
+});
+
 test.each(["README.md", "CHANGELOG.md", ...pages.filter((page) => !page.endsWith("/seeds.md"))])(
   "%s speaks to people who have never heard of us",
   (page) => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { toAgentsTools } from "../src/adapters/agents.ts";
-import { createCallFolder, toAiSdkTools } from "../src/adapters/ai-sdk/index.ts";
+import { toAiSdkTools } from "../src/adapters/ai-sdk/index.ts";
 import { toLangChainTools } from "../src/adapters/langchain.ts";
 import { createClient } from "../src/client/index.ts";
 import { createTextDecoder, decodeText } from "../src/dialect/index.ts";
@@ -15,14 +15,7 @@ import { createEngine, createTelemetry, loadTools, toToolSpecs } from "../src/in
 import { createMcpClients, createServedResources, createTokenStore, serveMcp } from "../src/mcp/index.ts";
 import { createHttpModel, createProviderModel, createTextModel } from "../src/model/index.ts";
 import { createSandbox } from "../src/runtime/sandbox/sandbox.ts";
-import {
-  createFileStore,
-  createS3Blobs,
-  createLocalDispatcher,
-  createRunner,
-  createService,
-  startServing,
-} from "../src/serve/index.ts";
+import { createFileStore, createS3Blobs, createService, startServing } from "../src/serve/index.ts";
 import {
   createAgent,
   createChangeTracker,
@@ -32,7 +25,9 @@ import {
   selectProfile,
   stream,
 } from "../src/session/index.ts";
-import { createAudit, verifyAudit } from "../src/store/index.ts";
+import { createLocalDispatcher } from "../src/serve/dispatcher.ts";
+import { createRunner } from "../src/serve/runner.ts";
+import { createAudit, createCallFolder, verifyAudit } from "../src/store/index.ts";
 import { createDbosDispatcher, createPostgresPacks, createPostgresStore } from "../src/serve/postgres.ts";
 import { createScriptedModel, serveModel } from "../src/testing/index.ts";
 import { createPatchProgress } from "../src/tools/index.ts";

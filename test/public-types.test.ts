@@ -144,3 +144,24 @@ test("every public name says in a comment what it is for", () => {
   }
   expect([...silent].toSorted().join("\n")).toBe("");
 });
+
+test("every option of a public function says in a comment what it does", () => {
+  const silent = new Set<string>();
+  let looked = 0;
+  for (const file of entries) {
+    for (const name of read(file).exported.keys()) {
+      const place = origin({ file, name });
+      if (!place || !/(?:Options|Settings|Names)$/.test(place.name)) continue;
+      const node = read(place.file).declared.get(place.name);
+      if (node?.type !== "TSInterfaceDeclaration") continue;
+      const source = readFileSync(place.file, "utf8");
+      for (const field of (node["body"] as { readonly body: readonly (Node & { readonly start: number })[] }).body) {
+        looked++;
+        if (!source.slice(0, field.start).trimEnd().endsWith("*/"))
+          silent.add(`${nameOf(field["key"])} of ${keyOf(place)}`);
+      }
+    }
+  }
+  expect(looked).toBeGreaterThan(200);
+  expect([...silent].toSorted().join("\n")).toBe("");
+});

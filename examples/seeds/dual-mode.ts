@@ -117,6 +117,6 @@ row(
   "D10",
   session.tools().some(({ name }) => name === "late_tool"),
 );
-row("D7", findDialect("xml").name, findDialect("function-calls-xml").name);
+row("D7", findDialect("xml")?.name, findDialect("function-calls-xml")?.name);
 await session.close();
 await engine.close();

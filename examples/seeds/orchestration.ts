@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEngine, defineTool, Fault, type Json } from "callgate";
-import { createSession, familyOf, selectProfile } from "callgate/session";
+import { createSession, selectProfile } from "callgate/session";
 import { createScriptedModel, testSyncTool } from "callgate/testing";
 import { builtins } from "callgate/tools";
 
@@ -108,7 +108,8 @@ row("B10", await say("update_plan", { plan: [{ step: "one", status: "in_progress
 row("B10", await say("web_search", { query: "callgate" }));
 row("B10", await say("test_sync_tool", { sleep_after_ms: 1 }));
 row("B12", selectProfile({ model: "gpt-5", features: { UnifiedExec: true, WebSearchRequest: true } }).tools.join(" "));
-row("B13", ["gpt-5-codex", "codex-mini-latest", "gpt-5", "gpt-5-mini"].map(familyOf).join(" "));
+const families = ["gpt-5-codex", "codex-mini-latest", "gpt-5", "gpt-5-mini"];
+row("B13", families.map((model) => selectProfile({ model }).name).join(" "));
 row(
   "B20",
   selectProfile({ model: "gpt-5", config: { shell_type: "local", apply_patch_tool_type: "function" } }).tools.join(" "),

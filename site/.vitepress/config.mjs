@@ -73,6 +73,7 @@ export default defineConfig({
           page("Configuration", "/configuration"),
           page("Events", "/events"),
           page("Errors", "/errors"),
+          page("Every name", "/names"),
           page("API", "/api/index"),
           page("Questions", "/faq"),
           page("Glossary", "/glossary"),
