@@ -1,6 +1,7 @@
 /** A search service of the user's own, for `web_search` and for the gateway: a command, an address, or a tool of an MCP server. */
 import { CallError } from "../base/error.ts";
 import { isObject, parseJson } from "../base/json.ts";
+import { anySignal } from "../base/signal.ts";
 import type { Search, SearchHit } from "../gateway/index.ts";
 import type { WebSearch } from "../tools/index.ts";
 import type { Config } from "./config/config.ts";
@@ -99,7 +100,7 @@ async function askAddress(address: string, query: string, signal: AbortSignal): 
     ? new URL(address.replace("{query}", encodeURIComponent(query)))
     : new URL(address);
   if (!address.includes("{query}")) url.searchParams.set("q", query);
-  const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+  const response = await fetch(url, { signal: anySignal([signal, AbortSignal.timeout(timeoutMs)]) });
   if (!response.ok) throw new Error(`the search service answered with HTTP ${response.status}`);
   const text = await response.text();
   if (text.length > maxBytes) throw new Error("the search service answered with more than 1 MB");

@@ -6,6 +6,7 @@ import { isPart, text, type Part } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
 import { defined, isObject, typeName, type Json } from "../base/json.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
+import { anySignal, longestTimerMs } from "../base/signal.ts";
 import type { Effect } from "../spec/effects.ts";
 import { matchName } from "./rules.ts";
 
@@ -148,7 +149,7 @@ function applies(hook: Hook, tool: string): boolean {
 
 async function limited<T>(hook: Hook, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timeoutMs = hook.timeoutMs ?? defaultTimeoutMs;
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const limit = anySignal([signal, AbortSignal.timeout(Math.min(Math.ceil(timeoutMs), longestTimerMs))]);
   const over = new Promise<never>((_resolve, reject) => {
     const stop = () =>
       reject(

@@ -6,6 +6,7 @@ import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { CallError } from "../base/error.ts";
 import { defined } from "../base/json.ts";
+import { anySignal } from "../base/signal.ts";
 import { joinDenials, limitDenial } from "./sandbox/denial.ts";
 import { shortList } from "./sandbox/programs.ts";
 import type { Denial, Grant } from "../spec/access.ts";
@@ -101,7 +102,7 @@ export function createExec(options: ExecOptions): Exec {
       ...keepingOf(request, options),
       onOutput: listener(request, options),
       onLine: request.onLine,
-      signal: request.signal === undefined ? signal : AbortSignal.any([signal, request.signal]),
+      signal: request.signal === undefined ? signal : anySignal([signal, request.signal]),
     }).catch(async (error: unknown) => {
       await launch.cleanup(noEnding);
       throw error;

@@ -10,6 +10,7 @@ import type { LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { CallError } from "../base/error.ts";
+import { anySignal } from "../base/signal.ts";
 import type { Fetch } from "../spec/capability.ts";
 import { createDoor } from "./proxy/door.ts";
 import type { Address, Door, DoorOptions } from "./proxy/door.ts";
@@ -27,14 +28,16 @@ export function createFetch(options: FetchOptions): Fetch {
   let changes = 0;
   return async (input, init = {}) => {
     const signals = [options.signal, init.signal].filter((signal) => signal instanceof AbortSignal);
-    const first = new Request(input, { ...init, signal: AbortSignal.any(signals) });
+    // The signal of a Request is dead as soon as the Request is garbage, so it is not used.
+    const signal = anySignal(signals);
+    const first = new Request(input, { ...init, signal: null });
     const key = options.idempotencyKey;
     if (key !== undefined && !/^(?:GET|HEAD|OPTIONS)$/.test(first.method) && !first.headers.has("idempotency-key"))
       first.headers.set("idempotency-key", ++changes === 1 ? key : `${key}/${changes}`);
     const body = first.body === null ? undefined : Buffer.from(await first.arrayBuffer());
     return follow(
       door,
-      { url: new URL(first.url), method: first.method, headers: first.headers, body, signal: first.signal },
+      { url: new URL(first.url), method: first.method, headers: first.headers, body, signal },
       init.redirect,
     );
   };

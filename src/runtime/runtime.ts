@@ -5,6 +5,7 @@
  */
 import { CallError, Fault } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
+import { longestTimerMs } from "../base/signal.ts";
 import type { Denial } from "../spec/access.ts";
 import type { Checked, Permitted, Ran } from "../spec/call.ts";
 import type { ExecResult } from "../spec/capability.ts";
@@ -132,10 +133,11 @@ function interrupted(cause?: unknown): CallError {
 async function endInTime(running: Promise<ToolOutput>, timeoutMs: number, stop: Stop): Promise<ToolOutput> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+    const timeIsUp = () => {
       reject(timedOut(timeoutMs));
       stop.abort();
-    }, timeoutMs);
+    };
+    timer = setTimeout(timeIsUp, Math.min(timeoutMs, longestTimerMs));
     stop.whenStopped(() => reject(interrupted()));
   });
   try {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
 import { createCommandHook, runAfter, runBefore, type Hook } from "../../src/gate/hooks.ts";
+import { whileCollecting } from "../garbage.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "callgate-hooks-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -251,4 +252,18 @@ test("a program that takes too long is ended, and not left running", async () =>
   expect(await runBefore([hook], call, signal)).toMatchObject({ block: expect.stringContaining("within 1500 ms") });
   const pid = Number(readFileSync(mark, "utf8"));
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 5_000 });
+});
+
+test("the time limit of a hook holds, whenever memory is collected while it runs", async () => {
+  const argv = script("endless", `setInterval(() => undefined, 1000);`);
+  const program = createCommandHook({ when: "before", argv, timeoutMs: 300 });
+  const silent: Hook = { before: () => new Promise(() => undefined), timeoutMs: 300 };
+  for (const hook of [program, silent]) {
+    const answer = await whileCollecting(() => runBefore([hook], call, signal));
+    expect(answer).toMatchObject({ block: expect.stringContaining("failed") });
+  }
+});
+
+test.each([0.5, 2 ** 31, 1e12])("a time limit of %s ms is one that a timer can keep", async (timeoutMs) => {
+  expect(await runBefore([{ before: () => ({ block: "no" }), timeoutMs }], call, signal)).toEqual({ block: "no" });
 });

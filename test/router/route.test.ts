@@ -122,6 +122,17 @@ test("a handler that hangs ends at its time limit, and its signal fires", async 
   expect(stopped).toBe(true);
 });
 
+test("a time limit that no timer can hold is no time limit of nothing", async () => {
+  const patient = defineTool({
+    name: "patient",
+    description: "Takes a moment.",
+    input: anything,
+    timeoutMs: 2 ** 32,
+    run: () => new Promise<string>((resolve) => setTimeout(() => resolve("done"), 50)),
+  });
+  expect(await engineWith([patient]).call("patient")).toMatchObject({ ok: true });
+});
+
 test("an abort ends a running call at once, even if the handler ignores it", async () => {
   const deaf = defineTool({
     name: "deaf",

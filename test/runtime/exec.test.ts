@@ -6,6 +6,7 @@ import { CallError } from "../../src/base/error.ts";
 import type { Grant } from "../../src/spec/access.ts";
 import { createExec } from "../../src/runtime/exec.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
+import { whileCollecting } from "../garbage.ts";
 import { launchers } from "./process/spawners.ts";
 
 const open: Grant = { policy: "full-access", confined: false, write: ["/"], protect: [], mask: [], network: "on" };
@@ -68,6 +69,11 @@ describe.each(launchers)("a command through $name", ({ launcher }) => {
     const running = exec(stop.signal).run({ argv: ["sleep", "60"] });
     setTimeout(() => stop.abort(), 50);
     await expect(running).rejects.toSatisfy((error) => CallError.is(error) && error.code === "aborted");
+  });
+
+  test("ends with the signal of its own request, though nothing else refers to that", async () => {
+    const running = whileCollecting(() => exec().run({ argv: ["sleep", "20"], signal: AbortSignal.timeout(200) }));
+    await expect(running).rejects.toMatchObject({ code: "aborted" });
   });
 
   test("does not start for a call that was stopped already", async () => {

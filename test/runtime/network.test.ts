@@ -1,6 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { createFetch } from "../../src/runtime/network.ts";
+import { whileCollecting } from "../garbage.ts";
 import { serve, toLoopback } from "./network-hosts.ts";
 
 const free = { network: ["*.test:*", "*.other:*"], allowPrivate: true, lookup: toLoopback } as const;
@@ -267,4 +268,16 @@ test("headers that come several times arrive as they came", async () => {
   );
   const { headers } = await createFetch(free)(`http://a.test:${port}/`);
   expect([headers.getSetCookie(), headers.get("x-many")]).toEqual([["a=1", "b=2"], "1, 2"]);
+});
+
+test.each(["/head", "/body"])("a request that gets no answer (%s) ends with its time or its call", async (path) => {
+  const port = await serve((request, response) => void (request.url === "/body" && response.write("a beginning")));
+  const call = new AbortController();
+  const fetch = createFetch({ ...free, signal: call.signal });
+  const read = async (init: RequestInit) => (await fetch(`http://a.test:${port}${path}`, init)).text();
+  await whileCollecting(async () => {
+    await expect(read({ signal: AbortSignal.timeout(200) })).rejects.toThrow(/aborted/);
+    setTimeout(() => call.abort(), 200);
+    await expect(read({})).rejects.toThrow(/aborted/);
+  });
 });

@@ -1,5 +1,6 @@
 import { CallError } from "../../base/error.ts";
 import { createQueue } from "../../base/queue.ts";
+import { anySignal } from "../../base/signal.ts";
 import { failureOf, type ToolHost } from "../calls.ts";
 import { sandboxToolNames, sandboxTools, type Job, type Looked } from "./sandbox-tools.ts";
 
@@ -100,7 +101,7 @@ export function toAiSdkSandbox(engine: ToolHost): AiSdkSandbox {
         throw new TypeError("toAiSdkSandbox: a command's standard input cannot be kept open; leave out 'stdin'");
       const stop = new AbortController();
       const job = { stdout: createQueue<string>(), stderr: createQueue<string>() };
-      const abortSignal = AbortSignal.any([stop.signal, ...(options.abortSignal ? [options.abortSignal] : [])]);
+      const abortSignal = anySignal([stop.signal, ...(options.abortSignal ? [options.abortSignal] : [])]);
       const end = runCommand({ ...options, abortSignal }, job);
       end.catch(() => undefined); // `wait` reports the error
       const process: AiSdkSandboxProcess = {

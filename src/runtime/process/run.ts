@@ -2,6 +2,7 @@
  * One command from start to end: its limits of time and output, how it is stopped, how it ended, and
  * what it printed: both ends in memory, and the whole in a file if it is long.
  */
+import { longestTimerMs } from "../../base/signal.ts";
 import type { CapturedOutput, ExecChunk, ExecResult } from "../../spec/capability.ts";
 import { countBreaks, createCapture, type Capture } from "./capture.ts";
 import type { Child, ChildEnd, Confined, OutputStream, Spawner } from "./child.ts";
@@ -26,9 +27,6 @@ export type Finished = ChildEnd &
 
 /** How long a command that is asked to stop may take before it is killed. */
 const stopGraceMs = 50;
-
-/** Node fires a longer timer at once. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /** How long the output of an ended command may be held open by another process. */
 const heldOpenGraceMs = 250;

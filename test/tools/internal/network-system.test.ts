@@ -35,6 +35,8 @@ test("a request answers with status, headers and body", async () => {
     }),
   ) as object;
   expect(answer).toMatchObject({ status: 200, headers: { "content-type": "text/plain" }, body: "POST /x h" });
+  const patient = { url: `${origin}/x`, timeout: 10 ** 12 };
+  expect(await open().ask("internal_network_request", patient)).toContain('"status": 200');
   await expect(open().ask("internal_network_request", { url: "file:///etc/passwd" })).rejects.toThrow(/http and https/);
   await expect(open().ask("internal_network_request", { url: "not an address" })).rejects.toThrow(/not an address/);
 });

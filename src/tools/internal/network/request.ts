@@ -4,6 +4,8 @@ import { hostOf } from "./host.ts";
 import { readBody } from "./body.ts";
 
 const defaultTimeoutMs = 30_000;
+/** Node refuses a longer one. */
+const longestTimerMs = 2 ** 31 - 1;
 const maxBytes = 2 * 1024 * 1024;
 
 /** One HTTP request, to the hosts that are allowed. */
@@ -33,10 +35,9 @@ export default defineTool({
   async run({ url, method = "GET", headers, body, timeout = defaultTimeoutMs }, ctx) {
     if (body !== undefined && (method === "GET" || method === "HEAD"))
       throw new CallError("invalid_input", `A ${method} request has no body.`);
-    const signal = AbortSignal.any([ctx.signal, AbortSignal.timeout(timeout)]);
     const response = await ctx.fetch(url, {
       method,
-      signal,
+      signal: AbortSignal.timeout(Math.min(timeout, longestTimerMs)),
       ...(headers === undefined ? {} : { headers: headers as Record<string, string> }),
       ...(body === undefined ? {} : { body }),
     });
