@@ -160,6 +160,8 @@ function listener(request: Listening, { onOutput }: Listening): Listening["onOut
 }
 
 const gib = 1024 ** 3;
+/** A machine's does not change while we run, and Node reads a file to find it out. */
+let memory: number | undefined;
 
 /** The limits unless others are set: enough for builds and browsers, but too little to bring the machine down. */
 export function defaultLimits(): Limits {
@@ -167,9 +169,6 @@ export function defaultLimits(): Limits {
   const memoryBytes = Math.max(gib, Math.floor(memory * 0.8));
   return { processes: 4096, memoryBytes, fileBytes: 8 * gib, openFiles: 65_536, tempBytes: 4 * gib };
 }
-
-/** A machine's does not change while we run, and Node reads a file to find it out. */
-let memory: number | undefined;
 
 /** Removes limits of 0, which mean no limit. */
 function held(limits: Limits): Limits {
