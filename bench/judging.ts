@@ -43,7 +43,7 @@ export async function run(): Promise<readonly BenchRow[]> {
     const signal = new AbortController().signal;
     const exec = createExec({ processes, sandbox, grant: judged ? { ...grant, denied } : grant, cwd, env, signal });
     const start = performance.now();
-    const { exitCode, output } = await exec.shell(line, { login: false, timeoutMs: 120_000 });
+    const { exitCode, output } = await exec.run({ shell: line, login: false, timeoutMs: 120_000 });
     if (exitCode !== 0) throw new Error(`${line}: ${output.head}${output.tail}`);
     return performance.now() - start;
   };

@@ -11,7 +11,6 @@ import { createFileMemory, createFiles, type FileChange } from "../runtime/files
 import { defaultKeepBytes, keepWhole, newKept } from "../runtime/kept.ts";
 import type { Capabilities } from "../runtime/context.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
-import { lineShell } from "../runtime/shell.ts";
 import type { Spill } from "../result/cut.ts";
 import type { Grant } from "../spec/access.ts";
 import { defined } from "../base/json.ts";
@@ -179,11 +178,7 @@ function createLazyCommands(options: CommandOptions): LazyCommands {
       if (loaded) return loaded.exec(scope);
       const exec = async () => (await load()).exec(scope);
       return {
-        get shellPath() {
-          return lineShell();
-        },
         run: async (request) => (await exec()).run(request),
-        shell: async (line, request) => (await exec()).shell(line, request),
         terminals: {
           open: async (request) => (await exec()).terminals.open(request),
           write: async (id, input) => (await exec()).terminals.write(id, input),

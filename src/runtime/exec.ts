@@ -77,8 +77,7 @@ const defaultMaxOutputBytes = 1024 * 1024;
 export function createExec(options: ExecOptions): Exec {
   const { processes, signal, conversation = "" } = options;
   const terminals = processes.terminals.of(conversation);
-  const shellPath = options.shell ?? lineShell();
-  const loginEnv = () => readLoginEnv(options);
+  const envOf = ({ shell, login = shell !== undefined }: ExecRequest) => (login ? readLoginEnv(options) : options.env);
   let hasHeld = false;
 
   /** Waits until there is a place for a command. Terminals have a limit of their own. */
@@ -90,13 +89,16 @@ export function createExec(options: ExecOptions): Exec {
     return twice(work).finally(leave);
   }
 
-  async function run(request: ExecRequest, env = options.env): Promise<ExecResult> {
+  async function run(request: ExecRequest): Promise<ExecResult> {
     if (signal.aborted) throw stoppedEarly();
     if (hasHeld)
       throw new CallError("failed", "what this call writes is held, and then a call can run only one command", {
         hint: "put the commands into one line",
       });
-    const launch = await confine(toLaunch(request, env, options), request.isolated ? unreported(options) : options);
+    const launch = await confine(
+      toLaunch(request, await envOf(request), options),
+      request.isolated ? unreported(options) : options,
+    );
     const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
       maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
       ...keepingOf(request, options),
@@ -123,19 +125,16 @@ export function createExec(options: ExecOptions): Exec {
   async function open(request: TerminalRequest): Promise<TerminalView> {
     if ((options.grant.writes ?? "direct") !== "direct")
       throw new CallError("failed", "a terminal goes on after the call, so it cannot be held");
-    const env = request.login ? await loginEnv() : options.env;
     const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
-    const launch = await confine(toLaunch(request, env, options, request.tty ? size : undefined), options);
+    const plain = toLaunch(request, await envOf(request), options, request.tty ? size : undefined);
+    const launch = await confine(plain, options);
     const told = { ...request, ...defined({ onOutput: listener(request, options) }) };
     const { spawner } = processes;
-    return terminals.open(told, { launch, spawner, keeping: keepingOf(request, options) }, signal);
+    return terminals.open(told, { launch, plain, spawner, keeping: keepingOf(request, options) }, signal);
   }
 
   return {
-    shellPath,
     run: (request) => inPlace(() => run(request)),
-    shell: (line, { login = true, ...request } = {}) =>
-      inPlace(async () => run({ ...request, argv: [shellPath, "-c", line] }, login ? await loginEnv() : options.env)),
     terminals: {
       open: (request) => twice(() => open(request)),
       write: (id, input) => terminals.write(id, input, signal),
@@ -177,11 +176,16 @@ function held(limits: Limits): Limits {
 
 /** A request with everything filled in that it left out. */
 export function toLaunch(
-  { argv, cwd, env: own, stdin, timeoutMs, limits, isolated = false }: ExecRequest,
+  { shell, argv: words = [], cwd, env: own, stdin, timeoutMs, limits, isolated = false }: ExecRequest,
   env: Launch["env"],
-  options: Pick<Launch, "cwd" | "grant" | "limits">,
+  options: Pick<Launch, "cwd" | "grant" | "limits"> & Pick<ExecOptions, "shell">,
   tty?: Launch["tty"],
 ): Launch {
+  if (shell !== undefined && words.length > 0)
+    throw new CallError("invalid_input", "a command is given as words or as a line, not as both", {
+      hint: "leave `argv` or `shell` out",
+    });
+  const argv = shell === undefined ? words : [options.shell ?? lineShell(), "-c", shell];
   if (argv.length === 0 || argv[0] === "")
     throw new CallError("invalid_input", "the command is empty", { hint: "give the program and its arguments" });
   return {

@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { CallError } from "../base/error.ts";
 import type { Grant } from "../spec/access.ts";
-import type { TerminalInfo, TerminalInput, TerminalRequest, TerminalView } from "../spec/capability.ts";
+import type { Launch, TerminalInfo, TerminalInput, TerminalRequest, TerminalView } from "../spec/capability.ts";
 import type { Child, ChildEnd, Confined, Spawner } from "./process/child.ts";
 import { createDeltas, type Deltas } from "./process/deltas.ts";
 import { createRecording, type Recording, type RecordingOptions } from "./process/run.ts";
@@ -25,6 +25,8 @@ export interface OwnTerminals {
 /** What is started, by whom, and where what it prints is kept. */
 export interface TerminalStart {
   readonly launch: Confined;
+  /** The same command before the sandbox wrapped it: what is typed later is judged by it. */
+  readonly plain: Launch;
   readonly spawner: Spawner;
   readonly keeping: Pick<RecordingOptions, "keep" | "keepBytes">;
 }
@@ -175,7 +177,7 @@ async function startTerminal(
   id: number,
   owner: string,
   request: TerminalRequest,
-  { launch, spawner, keeping }: TerminalStart,
+  { launch, plain, spawner, keeping }: TerminalStart,
   startedAt: number,
 ): Promise<Terminal> {
   const maxBytes = request.maxOutputBytes ?? bufferBytes;
@@ -214,8 +216,8 @@ async function startTerminal(
     end: undefined,
     failure: undefined,
     owner,
-    argv: request.argv,
-    cwd: request.cwd ?? launch.cwd,
+    argv: plain.argv,
+    cwd: plain.cwd,
     grant: launch.grant,
     sandbox: launch.sandbox,
     busy: Promise.resolve(),

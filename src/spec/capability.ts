@@ -137,10 +137,22 @@ export interface Limits {
 /** A limit that ends the whole command when it is reached. */
 export type LimitName = "processes" | "memoryBytes" | "tempBytes";
 
-/** What a handler says about a command. What it leaves out comes from the call: folder, environment, grant. */
-export interface ExecRequest extends Pick<Launch, "argv" | "stdin" | "limits">, Partial<Pick<Launch, "cwd" | "env">> {
+/**
+ * What a handler says about a command: its words (`argv`), or one line for the shell (`shell`). What it
+ * leaves out comes from the call: folder, environment, grant.
+ */
+export interface ExecRequest extends Pick<Launch, "stdin" | "limits"> {
+  readonly argv?: readonly string[] | undefined;
+  /** A line for bash, in place of `argv`. */
+  readonly shell?: string | undefined;
+  /** Start with the environment that the user's login files make. Left out: only a line does. */
+  readonly login?: boolean | undefined;
+  /** The folder that it starts in, seen from the call's own. */
+  readonly cwd?: string | undefined;
+  /** Variables besides those that the call's commands have. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Short for `limits.timeoutMs`. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How much of each stream is held in memory, head and tail. */
   readonly maxOutputBytes?: number;
   /** False: longer output is not kept in a file, because nobody will read it. */
@@ -226,12 +238,9 @@ export interface CapturedOutput {
 
 /** Commands, as a handler may run them: confined as the grant says. */
 export interface Exec {
+  /** Runs a command until it ends: `run({ argv: ["git", "diff"] })`, or a line: `run({ shell: "ls | wc -l" })`. */
   run(request: ExecRequest): Promise<ExecResult>;
-  /** A line for the user's shell. The login environment comes from a snapshot. */
-  shell(line: string, request?: Omit<ExecRequest, "argv"> & { readonly login?: boolean }): Promise<ExecResult>;
   readonly terminals: Terminals;
-  /** The shell that `shell` uses. */
-  readonly shellPath: string;
 }
 
 /** Processes that outlive a call. */
@@ -247,8 +256,6 @@ export interface TerminalRequest extends Omit<ExecRequest, "stdin" | "onOutput" 
   readonly tty: boolean;
   readonly columns?: number;
   readonly rows?: number;
-  /** Start with the login environment, taken from its snapshot. */
-  readonly login?: boolean;
   /** How long to wait for output or the end before returning. */
   readonly yieldMs: number;
   readonly onOutput?: (chunk: ExecChunk) => void;

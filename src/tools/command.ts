@@ -4,7 +4,16 @@
  */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { result, type Access, type ExecResult, type Situation, type ToolContext, type ToolResult } from "../index.ts";
+import {
+  result,
+  type Access,
+  type Command,
+  type ExecRequest,
+  type ExecResult,
+  type Situation,
+  type ToolContext,
+  type ToolResult,
+} from "../index.ts";
 import { parsePatch } from "./patch/parse.ts";
 import { applyPatch, describeOutcome, patchedPaths } from "./patch/patch.ts";
 
@@ -44,50 +53,32 @@ export function describeSandbox(situation: Situation, asking = `${elevation} and
   return `Commands run in a sandbox: files can be changed ${roots}; network: ${situation.network}.${more}`;
 }
 
-/** A command as words, or as one line for the user's shell. */
-export type CommandForm = { readonly argv: readonly string[] } | { readonly shell: string };
-
-export interface CommandCall {
-  readonly command: CommandForm;
-  readonly workdir?: string | undefined;
-  readonly timeoutMs?: number | undefined;
-  readonly login?: boolean | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
-}
-
 function isEscalated(input: EscalationInput): boolean {
   return input.sandbox_permissions === "require_escalated" || input.with_escalated_permissions === true;
 }
 
 /** The command, or the files of a patch that is hidden in it. */
-export function commandAccess(call: CommandCall, cwd: string, escalation: EscalationInput = {}): Access {
-  const folder = resolve(cwd, call.workdir ?? "");
+export function commandAccess(request: ExecRequest, cwd: string, escalation: EscalationInput = {}): Access {
+  const folder = resolve(cwd, request.cwd ?? "");
   const { justification } = escalation;
   const wish = isEscalated(escalation) ? { escalation: justification === undefined ? {} : { justification } } : {};
-  const patch = findPatchCommand(call.command);
+  const patch = findPatchCommand(request);
   if (patch?.kind === "patch") return { write: patchTargets(patch, folder), ...wish };
-  return { commands: [{ ...withEnv(call), cwd: folder }], ...wish };
+  return { commands: [{ ...withEnv(request), cwd: folder }], ...wish };
 }
 
 /** Variables can make a harmless program do anything, so they are judged with it. */
-function withEnv({ command, env }: CommandCall): CommandForm {
-  const words = Object.entries(env ?? {}).map(([name, value]) => `${name}=${value}`);
-  if (words.length === 0) return command;
-  return { argv: ["env", ...words, ...("argv" in command ? command.argv : ["bash", "-c", command.shell])] };
+function withEnv({ shell, argv = [], env = {} }: ExecRequest): Command {
+  const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  if (words.length === 0) return shell === undefined ? { argv } : { shell };
+  return { argv: ["env", ...words, ...(shell === undefined ? argv : ["bash", "-c", shell])] };
 }
 
 /** Runs the command, or applies the patch that is hidden in it. */
-export async function runCommand(call: CommandCall, ctx: ToolContext): Promise<ToolResult> {
-  const cwd = resolve(ctx.cwd, call.workdir ?? "");
-  const patch = findPatchCommand(call.command);
-  if (patch) return runPatch(patch, ctx, cwd);
-  const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
-  const request = { cwd, timeoutMs, ...(call.env ? { env: call.env } : {}) };
-  const result =
-    "argv" in call.command
-      ? await ctx.exec.run({ ...request, argv: call.command.argv })
-      : await ctx.exec.shell(call.command.shell, { ...request, login: call.login ?? true });
-  return toCommandResult(result);
+export async function runCommand(request: ExecRequest, ctx: ToolContext): Promise<ToolResult> {
+  const patch = findPatchCommand(request);
+  if (patch) return runPatch(patch, ctx, resolve(ctx.cwd, request.cwd ?? ""));
+  return toCommandResult(await ctx.exec.run({ ...request, timeoutMs: request.timeoutMs ?? defaultTimeoutMs }));
 }
 
 export async function runPatch(patch: PatchCommand, ctx: ToolContext, cwd: string): Promise<ToolResult> {
@@ -118,11 +109,8 @@ export type PatchCommand =
   | { readonly kind: "bare" };
 
 /** `apply_patch PATCH` as words, or a shell line with one here-document, with or without `cd FOLDER &&` before it. */
-export function findPatchCommand(
-  command: { readonly argv: readonly string[] } | { readonly shell: string },
-): PatchCommand | undefined {
-  if ("shell" in command) return inScript(command.shell);
-  const { argv } = command;
+export function findPatchCommand({ shell, argv = [] }: ExecRequest): PatchCommand | undefined {
+  if (shell !== undefined) return inScript(shell);
   const [first = "", second = ""] = argv;
   if (argv.length === 1) return isBarePatch(first) ? { kind: "bare" } : undefined;
   if (argv.length === 2 && isPatchName(first)) return { kind: "patch", text: second };

@@ -1,18 +1,15 @@
 import { resolve } from "node:path";
-import { CallError, defineTool, result, type ToolContext, type ToolResult } from "../index.ts";
+import { CallError, defineTool, result, type ExecRequest, type ToolResult, type TerminalView } from "../index.ts";
 import {
   commandAccess,
   describeSandbox,
   elevation,
   escalationProperties,
+  findPatchCommand,
   newChunkId,
   runPatch,
   unlistedEscalation,
-  type CommandForm,
 } from "./command.ts";
-import { findPatchCommand } from "./command.ts";
-
-type TerminalView = Awaited<ReturnType<ToolContext["exec"]["terminals"]["open"]>>;
 
 export const defaultMaxTokens = 10_000;
 
@@ -57,21 +54,19 @@ export const execCommand = defineTool({
         hint: 'add sandbox_permissions "require_escalated", or leave the justification out',
       });
     }
-    const { commands, ...rest } = commandAccess({ command: commandOf(input), workdir: input.workdir }, at.cwd, input);
+    const { commands, ...rest } = commandAccess(toRequest(input), at.cwd, input);
     // It becomes a terminal if it does not end in time.
     return { ...rest, ...(commands ? { commands: commands.map((command) => ({ ...command, stays: true })) } : {}) };
   },
   mutates: true,
   parallel: true,
   async run(input, ctx): Promise<ToolResult> {
-    const cwd = resolve(ctx.cwd, input.workdir ?? "");
-    const command = commandOf(input);
-    const patch = findPatchCommand(command);
-    if (patch) return runPatch(patch, ctx, cwd);
+    const request = toRequest(input);
+    const patch = findPatchCommand(request);
+    if (patch) return runPatch(patch, ctx, resolve(ctx.cwd, request.cwd ?? ""));
     const view = await ctx.exec.terminals
       .open({
-        argv: "argv" in command ? command.argv : [ctx.exec.shellPath, "-c", command.shell],
-        cwd,
+        ...request,
         tty: input.tty ?? false,
         login: input.login ?? true,
         yieldMs: clamp(input.yield_time_ms ?? 10_000, 250, 30_000),
@@ -82,8 +77,8 @@ export const execCommand = defineTool({
 });
 
 /** A shell that the model chooses is a program like any other, and is judged as one. */
-function commandOf({ cmd, shell }: { readonly cmd: string; readonly shell?: string }): CommandForm {
-  return shell === undefined || shell === "" ? { shell: cmd } : { argv: [shell, "-c", cmd] };
+function toRequest({ cmd, shell, workdir: cwd }: { cmd: string; shell?: string; workdir?: string }): ExecRequest {
+  return shell === undefined || shell === "" ? { shell: cmd, cwd } : { argv: [shell, "-c", cmd], cwd };
 }
 
 export function clamp(value: number, low: number, high: number): number {

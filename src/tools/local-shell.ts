@@ -1,7 +1,6 @@
 /** `local_shell`: the provider's own shell tool, and the same as a plain function. */
-import { CallError, defineTool } from "../index.ts";
+import { CallError, defineTool, type ExecRequest } from "../index.ts";
 import { commandAccess, describeSandbox, runCommand } from "./command.ts";
-import type { CommandCall } from "./command.ts";
 
 /** What either form may contain: the provider's own action, or a function call with a command line. */
 interface LocalShellInput {
@@ -51,27 +50,27 @@ export const localShell = defineTool({
   ],
   elevation: "request_permission_elevation=true",
   access: (input: LocalShellInput, at) =>
-    commandAccess(toCall(input), at.cwd, { with_escalated_permissions: input.request_permission_elevation === true }),
+    commandAccess(toRequest(input), at.cwd, { with_escalated_permissions: input.request_permission_elevation === true }),
   mutates: true,
   repeatable: true,
   run(input, ctx) {
     // Commands run as the user who runs Callgate. To accept another user's name silently would be misleading.
     if (typeof input.user === "string")
       throw new CallError("invalid_input", `cannot run as user ${input.user}`, { hint: "leave `user` out" });
-    return runCommand(toCall(input as LocalShellInput), ctx);
+    return runCommand(toRequest(input as LocalShellInput), ctx);
   },
 });
 
-function toCall({
+function toRequest({
   command,
   timeout_ms: timeoutMs,
   working_directory: folder,
   workdir,
   env,
-}: LocalShellInput): CommandCall {
+}: LocalShellInput): ExecRequest {
   return {
-    command: typeof command === "string" ? { shell: command } : { argv: command },
-    workdir: workdir ?? folder ?? undefined,
+    ...(typeof command === "string" ? { shell: command } : { argv: command }),
+    cwd: workdir ?? folder ?? undefined,
     timeoutMs: timeoutMs ?? undefined,
     // The schema lets only strings through.
     env: (env as Record<string, string> | null | undefined) ?? undefined,

@@ -26,9 +26,9 @@ export const shellCommand = defineTool({
   },
   unlisted: (situation, short) => [...(short ? ["login"] : []), ...unlistedEscalation(situation, short)],
   elevation,
-  access: (input, at) => commandAccess({ command: { shell: input.command }, workdir: input.workdir }, at.cwd, input),
+  access: (input, at) => commandAccess({ shell: input.command, cwd: input.workdir }, at.cwd, input),
   mutates: true,
   repeatable: true,
   run: ({ command, workdir, timeout_ms: timeoutMs, login }, ctx) =>
-    runCommand({ command: { shell: command }, workdir, timeoutMs, login }, ctx),
+    runCommand({ shell: command, cwd: workdir, timeoutMs, login }, ctx),
 });

@@ -27,9 +27,8 @@ export const shell = defineTool({
   },
   unlisted: unlistedEscalation,
   elevation,
-  access: (input, at) => commandAccess({ command: { argv: input.command }, workdir: input.workdir }, at.cwd, input),
+  access: (input, at) => commandAccess({ argv: input.command, cwd: input.workdir }, at.cwd, input),
   mutates: true,
   repeatable: true,
-  run: (input, ctx) =>
-    runCommand({ command: { argv: input.command }, workdir: input.workdir, timeoutMs: input.timeout_ms }, ctx),
+  run: (input, ctx) => runCommand({ argv: input.command, cwd: input.workdir, timeoutMs: input.timeout_ms }, ctx),
 });

@@ -76,7 +76,7 @@ export function createWall(backend: string, launcher: string | null | undefined)
       const signal = new AbortController().signal;
       const exec = createExec({ processes, sandbox, grant, cwd: folder, env, signal, shell: "/bin/bash" });
       const result = await exec
-        .shell(line, { login: false, timeoutMs: 30_000 })
+        .run({ shell: line, login: false, timeoutMs: 30_000 })
         .catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
       return { folder, result };
     },

@@ -56,7 +56,7 @@ function open() {
   return {
     async run(line: string, grant: Grant, cwd: string) {
       const exec = createExec({ processes, sandbox, grant, cwd, env, signal, shell: "/bin/bash" });
-      const { exitCode, output, denied } = await exec.shell(line, { login: false, timeoutMs: 20_000 });
+      const { exitCode, output, denied } = await exec.run({ shell: line, login: false, timeoutMs: 20_000 });
       return { exitCode, output: output.head, denied: denied?.target };
     },
     async close() {

@@ -59,7 +59,7 @@ describe.each(["bwrap", "bwrap-bound-proc", "landlock"])(
         shell: "/bin/bash",
         limits,
       });
-      return exec.shell(line, { login: false, timeoutMs: 60_000 });
+      return exec.run({ shell: line, login: false, timeoutMs: 60_000 });
     }
     const goesOn = async () => expect((await run("echo still here")).stdout.head).toBe("still here\n");
 

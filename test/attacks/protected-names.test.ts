@@ -80,7 +80,7 @@ describe.each(["bwrap", "landlock"])("a repository's hooks and settings under %s
     const env = { PATH: process.env["PATH"] ?? "", HOME: folder, WS: folder };
     const signal = new AbortController().signal;
     const exec = createExec({ processes, sandbox: sandbox!, grant, cwd: folder, env, signal, shell: "/bin/bash" });
-    return (await exec.shell(line, { login: false, timeoutMs: 30_000 })).denied;
+    return (await exec.run({ shell: line, login: false, timeoutMs: 30_000 })).denied;
   }
 
   test.skipIf(!here).each(attacks)("%s", async (line) => {
@@ -157,12 +157,10 @@ describe.each(["bwrap", "landlock"])("set-id bits under %s (needs a sandbox)", (
     const env = { PATH: process.env["PATH"] ?? "", HOME: folder };
     const exec = createExec({ processes, sandbox, grant, cwd: folder, env, signal: new AbortController().signal });
     const open = 'import os; os.open("c", os.O_CREAT | os.O_WRONLY, 0o4755)';
-    await exec.shell(
-      `cp /bin/true a; chmod 4755 a; cp /bin/true b; chmod g+s b; python3 -c '${open}'; touch d; chmod 755 d`,
-      {
-        login: false,
-      },
-    );
+    await exec.run({
+      shell: `cp /bin/true a; chmod 4755 a; cp /bin/true b; chmod g+s b; python3 -c '${open}'; touch d; chmod 755 d`,
+      login: false,
+    });
     for (const name of ["a", "b", "c", "d"].filter((one) => existsSync(join(folder, one))))
       expect(statSync(join(folder, name)).mode & 0o6000).toBe(0);
     expect(statSync(join(folder, "d")).mode & 0o777).toBe(0o755);

@@ -21,7 +21,7 @@ const shell = defineTool({
   input: { type: "object", properties: { line: { type: "string" } }, required: ["line"] } as const,
   access: ({ line }, { cwd }) => ({ commands: [{ shell: line, cwd }] }),
   mutates: true,
-  run: async ({ line }, { exec }) => (await exec.shell(line, { login: false })).output.head,
+  run: async ({ line }, { exec }) => (await exec.run({ shell: line, login: false })).output.head,
 });
 
 interface Scene {

@@ -1,6 +1,7 @@
 /** What a handler leaves out of a command is filled in from its call. */
 import { expect, test } from "vitest";
 import { toLaunch } from "../../src/runtime/exec.ts";
+import { lineShell } from "../../src/runtime/shell.ts";
 import type { Grant } from "../../src/spec/access.ts";
 
 const grant: Grant = {
@@ -23,6 +24,14 @@ test("folder, environment and limits", () => {
   expect(launch({ timeoutMs: 5 }, { patience: 10 }).limits?.timeoutMs).toBe(50);
   for (const argv of [[], [""]])
     expect(() => launch({ argv })).toThrow(expect.objectContaining({ code: "invalid_input" }));
+});
+
+test("a line is handed to the shell, and a command is either words or a line", () => {
+  const options = { cwd: "/ws", grant, shell: "/opt/bash" };
+  expect(toLaunch({ shell: "ls | wc -l" }, {}, options).argv).toEqual(["/opt/bash", "-c", "ls | wc -l"]);
+  expect(toLaunch({ shell: "ls" }, {}, { cwd: "/ws", grant }).argv).toEqual([lineShell(), "-c", "ls"]);
+  for (const neither of [{}, { argv: [] }, { shell: "ls", argv: ["ls"] }])
+    expect(() => toLaunch(neither, {}, options)).toThrow(expect.objectContaining({ code: "invalid_input" }));
 });
 
 test("what is isolated is narrower than any grant, and what was hidden stays so", () => {

@@ -65,7 +65,7 @@ describe.skipIf(!has("bubblewrap")).each(launchers)(
         signal: new AbortController().signal,
         shell: "/bin/bash",
       });
-    const run = (line: string) => exec().shell(line, { login: false, timeoutMs: 20_000 });
+    const run = (line: string) => exec().run({ shell: line, login: false, timeoutMs: 20_000 });
     afterAll(async () => {
       await processes.close();
       await sandbox.close();
@@ -101,7 +101,7 @@ describe.skipIf(!has("bubblewrap")).each(launchers)(
     });
 
     test("that runs too long is ended with everything it started", async () => {
-      const result = await exec().shell("sleep 321 & setsid sleep 321 & sleep 321", { login: false, timeoutMs: 300 });
+      const result = await exec().run({ shell: "sleep 321 & setsid sleep 321 & sleep 321", login: false, timeoutMs: 300 });
       expect(result.timedOut).toBe(true);
       expect(result.durationMs).toBeLessThan(20_000);
     });

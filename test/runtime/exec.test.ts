@@ -123,7 +123,7 @@ describe.each(launchers)("a command through $name", ({ launcher }) => {
   test("streams whole characters as they come, in order", async () => {
     const chunks: string[] = [];
     const line = `for i in 1 2 3; do printf '\\xe2\\x9c'; sleep 0.05; printf '\\x93'; done`;
-    const { stdout } = await exec().shell(line, { login: false, onOutput: ({ text }) => chunks.push(text) });
+    const { stdout } = await exec().run({ shell: line, login: false, onOutput: ({ text }) => chunks.push(text) });
     expect(stdout.head).toBe("✓✓✓");
     expect(chunks.join("")).toBe("✓✓✓");
     expect(chunks.every((text) => !text.includes("\ufffd"))).toBe(true);
@@ -170,7 +170,7 @@ test("what login files export is held to the policy: tool chains yes, secrets no
   const processes = createProcesses({ launcher: "off" });
   const signal = new AbortController().signal;
   const login = { processes, grant: open, cwd, env: { ...env, HOME: home }, signal, shell: "/bin/bash" };
-  const safe = (await createExec(login).shell("env")).stdout.head;
+  const safe = (await createExec(login).run({ shell: "env" })).stdout.head;
   expect(safe).toContain("NVM_DIR=/opt/nvm");
   expect(safe).toMatch(/PATH=.*:\/opt\/mine/);
   expect(safe).toContain("CALLGATE_TEST=set");
@@ -180,7 +180,7 @@ test("what login files export is held to the policy: tool chains yes, secrets no
     env: { ...login.env },
     environment: { inherit: "all", ignoreDefaultExcludes: true },
   });
-  expect((await all.shell("env")).stdout.head).toContain("GITHUB_TOKEN=secret");
+  expect((await all.run({ shell: "env" })).stdout.head).toContain("GITHUB_TOKEN=secret");
   await processes.close();
   rmSync(home, { recursive: true });
 });

@@ -178,17 +178,17 @@ describe("what a shell tool says of itself", () => {
 
 describe("what a shell call touches", () => {
   test("is its command, in the folder it will run in", () => {
-    expect(commandAccess({ command: { argv: ["ls"] }, workdir: "sub" }, "/w")).toEqual({
+    expect(commandAccess({ argv: ["ls"], cwd: "sub" }, "/w")).toEqual({
       commands: [{ argv: ["ls"], cwd: "/w/sub" }],
     });
   });
 
   test("is also the variables it is given, because they can change what a program does", () => {
     const env = { PATH: "/w/evil" };
-    expect(commandAccess({ command: { argv: ["ls", "-l"] }, env }, "/w").commands).toEqual([
+    expect(commandAccess({ argv: ["ls", "-l"], env }, "/w").commands).toEqual([
       { argv: ["env", "PATH=/w/evil", "ls", "-l"], cwd: "/w" },
     ]);
-    expect(commandAccess({ command: { shell: "ls" }, env }, "/w").commands?.[0]?.argv).toEqual([
+    expect(commandAccess({ shell: "ls", env }, "/w").commands?.[0]?.argv).toEqual([
       "env",
       "PATH=/w/evil",
       "bash",
@@ -209,6 +209,6 @@ describe("what a shell call touches", () => {
 
   test("is the patch's files when a patch is typed", () => {
     const line = `cd sub && apply_patch <<'EOF'\n${patch}EOF\n`;
-    expect(commandAccess({ command: { shell: line } }, "/w")).toEqual({ write: ["/w/sub/made.txt"] });
+    expect(commandAccess({ shell: line }, "/w")).toEqual({ write: ["/w/sub/made.txt"] });
   });
 });

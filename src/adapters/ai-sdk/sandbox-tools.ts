@@ -68,7 +68,8 @@ export function sandboxTools(jobs: ReadonlyMap<string, Job>): readonly AnyTool[]
       access: ({ command, cwd }, at) => ({ commands: [{ shell: command, cwd: resolve(at.cwd, cwd ?? ".") }] }),
       async run({ command, cwd }, ctx) {
         const job = jobs.get(ctx.callId);
-        const { exitCode, stdout, stderr } = await ctx.exec.shell(command, {
+        const { exitCode, stdout, stderr } = await ctx.exec.run({
+          shell: command,
           cwd: resolve(ctx.cwd, cwd ?? "."),
           maxOutputBytes,
           onOutput: ({ stream, text }) => job?.[stream]?.push(text),

@@ -16,9 +16,8 @@ export default defineTool({
     required: ["command"],
     additionalProperties: false,
   },
-  access: (input, at) => commandAccess({ command: { shell: input.command }, workdir: input.cwd }, at.cwd),
+  access: (input, at) => commandAccess({ shell: input.command, cwd: input.cwd }, at.cwd),
   mutates: true,
   repeatable: true,
-  run: ({ command, cwd: workdir, timeout = 30_000 }, ctx) =>
-    runCommand({ command: { shell: command }, workdir, timeoutMs: timeout }, ctx),
+  run: ({ command, cwd, timeout = 30_000 }, ctx) => runCommand({ shell: command, cwd, timeoutMs: timeout }, ctx),
 });
