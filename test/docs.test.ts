@@ -85,7 +85,7 @@ test("every public function and value is used or explained in a guide, the READM
 test.each(["README.md", "CHANGELOG.md", ...pages.filter((page) => !page.endsWith("/seeds.md"))])(
   "%s speaks to people who have never heard of us",
   (page) => {
-    // `seed` is also a schema target, a layout and part of a model family's name: these stand in code marks.
+    // `seed` is also a setting of models and part of a model family's name: these stand in code marks.
     const prose = read(page)
       .replaceAll(/```[\s\S]*?```/g, "")
       .replaceAll(/`[^`]*`|&lt;[^>]*>|Seed-OSS/g, "");

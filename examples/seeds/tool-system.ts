@@ -71,9 +71,9 @@ const engine = createEngine({
   tools: [...builtins, save, slowFact, broken, remote],
   workspace,
   approval: "auto",
-  offer: { profile: "seed" },
+  offer: { profile: "basic" },
   service: { webSearch: async (query: string, { count }: { count: number }) => `${count} results for ${query}` },
-  result: { layout: "seed" },
+  result: { layout: "sections" },
 });
 const typesOf = (tools: readonly object[]) =>
   tools.map((tool) => ("name" in tool ? `${String(Object(tool).type)}:${String(tool.name)}` : Object(tool).type));
@@ -88,7 +88,7 @@ row(
 );
 row(
   "A5",
-  JSON.stringify(normalize({ properties: { n: { type: "integer" }, list: { items: {} }, x: {} } }, "seed").schema),
+  JSON.stringify(normalize({ properties: { n: { type: "integer" }, list: { items: {} }, x: {} } }, "basic").schema),
 );
 const names = chat.tools.map((tool) => String(Object(tool["function"]).name));
 row("A6", names.includes("mcp__database__query"), names.join() === names.toSorted().join());
@@ -189,7 +189,7 @@ const confined = createEngine({
   workspace,
   approval: "interactive",
   approver,
-  result: { layout: "seed" },
+  result: { layout: "sections" },
 });
 const refused = await confined.call("local_shell", { command: "touch /usr/callgate-x" });
 row("A19", "A23", /Permission denied. Use .*/.exec(refused.text)?.[0] ?? refused.text);

@@ -14,7 +14,7 @@ export interface Profile {
   /** Freeform tools are offered as such if the wire has them; otherwise as functions with one string. */
   readonly freeform: boolean;
   /** How a command's outcome is laid out for the model. */
-  readonly layout: "plain" | "seed" | "codex" | "codex-json";
+  readonly layout: "plain" | "sections" | "codex" | "codex-json";
   /** Leaves out parameters that few models need. */
   readonly short: boolean;
   /** Tools that are not built in (from the user's folders or MCP servers) are shown too. */
@@ -22,7 +22,7 @@ export interface Profile {
   /** Tools that are described in another of their forms: `{ apply_patch: "files" }`. */
   readonly forms?: Readonly<Record<string, string>>;
   /**
-   * All schemas are first made to fit this target, whatever the provider requires later: `seed` turns
+   * All schemas are first made to fit this target, whatever the provider requires later: `basic` turns
    * integers into numbers and gives every schema a type.
    */
   readonly normalize?: SchemaTarget;
@@ -46,15 +46,15 @@ export const profiles: readonly Profile[] = [
   { ...shared, name: "gpt-5-codex", tools: ["shell_command", "apply_patch", "view_image"] },
   { ...shared, name: "codex-mini-latest", tools: ["local_shell", "view_image"] },
   { ...shared, name: "gpt-5", layout: "codex-json", tools: ["shell", "view_image"] },
-  // The set of the first design: its shell with elevation, patches as whole files, and its own schemas and layout of
-  // results and errors.
+  // For models that know few forms: a shell with elevation, patches as whole files, schemas of five types, and results
+  // with a heading for each part.
   {
     ...shared,
-    name: "seed",
-    layout: "seed",
+    name: "basic",
+    layout: "sections",
     freeform: false,
     forms: { apply_patch: "files" },
-    normalize: "seed",
+    normalize: "basic",
     tools: ["local_shell", "apply_patch", "view_image", "web_search"],
   },
   { ...shared, name: "internal", layout: "plain", tools: ["internal_*"] },
@@ -134,10 +134,10 @@ export const ownProfilesShape: Shape = {
       from: "string",
       tools: "strings",
       form: "string",
-      layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+      layout: { oneOf: ["plain", "sections", "codex", "codex-json"] },
       ...flags("freeform", "short", "own"),
       forms: { each: "string" },
-      normalize: { oneOf: ["seed"] },
+      normalize: { oneOf: ["basic"] },
     },
   },
 };
@@ -149,7 +149,7 @@ export const offerShape: Shape = {
     features: featuresShape,
     config: toolsConfigShape,
     experimental_supported_tools: "strings",
-    normalize: { oneOf: ["seed"] },
+    normalize: { oneOf: ["basic"] },
     profiles: ownProfilesShape,
   } satisfies Record<keyof OfferSettings, Shape>,
   noun: "option",
@@ -183,7 +183,8 @@ function findProfile(name: string, settings: ProfileSettings, depth: number): Pr
       from === name ? profiles.find((profile) => profile.name === name) : findProfile(from, settings, depth + 1);
     return { ...(base ?? profiles[0]!), ...rest, name };
   }
-  const found = profiles.find((profile) => profile.name === name);
+  // 0.1 called the profile `basic` `seed`.
+  const found = profiles.find((profile) => profile.name === (name === "seed" ? "basic" : name));
   if (found) return found;
   const names = [...Object.keys(own ?? {}), ...profiles.map((profile) => profile.name)];
   const [guess] = nearest(name, names, 1);

@@ -170,7 +170,7 @@ function replaced(part: Exclude<Part, { type: "text" }>, size: number, kept: Kep
 }
 
 /** The form, chosen by a profile. */
-export type ExecLayout = "plain" | "seed" | "codex" | "codex-json";
+export type ExecLayout = "plain" | "sections" | "codex" | "codex-json";
 
 type CutText = (output: Cuttable) => string;
 
@@ -178,8 +178,8 @@ type CutText = (output: Cuttable) => string;
 export function layoutExec(told: ExecOutcome, layout: ExecLayout, cut: CutText): string {
   const outcome = { ...told, exitCode: exitCodeOf(told), ...defined({ notes: notesOf(told) }) };
   switch (layout) {
-    case "seed":
-      return seedLayout(outcome, cut);
+    case "sections":
+      return sectionsLayout(outcome, cut);
     case "codex":
       return codexLayout(outcome, cut);
     case "codex-json":
@@ -233,7 +233,7 @@ function plainLayout(outcome: ExecOutcome, cut: CutText): string {
 }
 
 /** Three parts with a heading each: `stdout:`, `stderr:`, `exit_code:`. */
-function seedLayout(outcome: ExecOutcome, cut: CutText): string {
+function sectionsLayout(outcome: ExecOutcome, cut: CutText): string {
   const lines = [];
   if (bytesOf(outcome.stdout) > 0) lines.push(`stdout:\n${cut(outcome.stdout)}`);
   if (bytesOf(outcome.stderr) > 0) lines.push(`stderr:\n${cut(outcome.stderr)}`);

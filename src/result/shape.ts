@@ -25,7 +25,7 @@ export interface ShapeOptions {
   readonly budget?: Partial<Budget>;
   /** How the outcome of a command is laid out. Left out: as the model's profile says. */
   readonly layout?: ExecLayout;
-  /** How a call asks to run outside the sandbox, if asking helps. Only the layout `seed` mentions it. */
+  /** How a call asks to run outside the sandbox, if asking helps. Only the layout `sections` mentions it. */
   readonly elevation?: (call: Asked & Partial<Permitted>) => string | undefined;
   /** Stores what was cut, and says where it can be read. Left out: what is cut is lost. */
   readonly spill?: Spill;
@@ -66,7 +66,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
   };
 
   const wordsOf = (error: CallError, reached: Asked & Partial<Permitted>) =>
-    options.layout === "seed" ? seedErrorText(error, options.elevation?.(reached)) : errorText(error);
+    options.layout === "sections" ? sectionsErrorText(error, options.elevation?.(reached)) : errorText(error);
 
   const refuse = (reached: Asked & Partial<Permitted>, error: CallError): Ended => ({
     ...ending(reached, now()),
@@ -86,7 +86,7 @@ export function errorText(error: CallError): string {
 }
 
 /** A short sentence for each kind of error, followed by ours. */
-function seedErrorText(error: CallError, elevation: string | undefined): string {
+function sectionsErrorText(error: CallError, elevation: string | undefined): string {
   const { code, message, hint } = error;
   const told = `${message}${hint === undefined ? "" : `\n${hint}`}`;
   if (code === "unknown_tool" || code === "invalid_input") return `Error: ${told}`;

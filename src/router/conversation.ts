@@ -138,7 +138,7 @@ const conversationShape = optionsShape<ConversationOptions>({
   approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
   approval: { oneOf: approvalNames },
   sandbox: { oneOf: sandboxNames },
-  layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+  layout: { oneOf: ["plain", "sections", "codex", "codex-json"] },
   memory: { methods: ["has", "add"], words: "what was agreed to: a Set of strings, or an object with 'has' and 'add'" },
   filesRead: "any",
 });

@@ -88,7 +88,7 @@ const engineShape: Shape = {
           } satisfies Record<keyof Budget, Shape>,
           noun: "option",
         },
-        layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+        layout: { oneOf: ["plain", "sections", "codex", "codex-json"] },
         elevation: "function",
         spill: "function",
         checkOutput: "function",

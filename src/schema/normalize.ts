@@ -8,14 +8,14 @@ import { inferTypes } from "./normalize/leaf.ts";
 import { isObjectShape, lower, resolve, type Lowering } from "./normalize/lower.ts";
 import { mergeShapes, uniteObjects } from "./normalize/merge.ts";
 import { createReferences } from "./normalize/reference.ts";
-import { targetRules, type SchemaTarget } from "./normalize/rules.ts";
+import { findTarget, schemaTargets, targetRules, type SchemaTarget } from "./normalize/rules.ts";
 import { readShape, type Shape } from "./normalize/shape.ts";
 import { shrink } from "./normalize/shrink.ts";
 import { createTrail, type Change, type Trail } from "./normalize/trail.ts";
 import { listDifferences } from "./normalize/difference.ts";
 import { wrappedRootKey } from "./property.ts";
 
-export { schemaTargets, type SchemaTarget } from "./normalize/rules.ts";
+export { findTarget, schemaTargets, type SchemaTarget } from "./normalize/rules.ts";
 
 /** A schema that a provider accepts, with everything that had to be changed. */
 export interface Normalized {
@@ -46,10 +46,12 @@ export function normalize(schema: unknown, target: SchemaTarget, options: Normal
 }
 
 function createNormalized(schema: unknown, target: SchemaTarget, { maxBytes }: NormalizeOptions): Normalized {
+  const found = findTarget(target);
+  if (found === undefined) throw new TypeError(`there is no target '${String(target)}' (${schemaTargets.join(", ")})`);
   const trail = createTrail();
   const source = readSource(schema, trail);
   const refs = createReferences(source, trail);
-  const at: Lowering = { rules: targetRules[target], trail, refs, open: [], repeats: 1, depth: 0 };
+  const at: Lowering = { rules: targetRules[found], trail, refs, open: [], repeats: 1, depth: 0 };
   const root = lower(toRoot(readShape(source, "", trail), at), at);
   const table = lowerDefinitions(at);
   const whole = table ? { ...root, $defs: table } : root;

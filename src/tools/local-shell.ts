@@ -50,7 +50,9 @@ export const localShell = defineTool({
   ],
   elevation: "request_permission_elevation=true",
   access: (input: LocalShellInput, at) =>
-    commandAccess(toRequest(input), at.cwd, { with_escalated_permissions: input.request_permission_elevation === true }),
+    commandAccess(toRequest(input), at.cwd, {
+      with_escalated_permissions: input.request_permission_elevation === true,
+    }),
   mutates: true,
   repeatable: true,
   run(input, ctx) {

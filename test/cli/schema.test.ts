@@ -15,11 +15,11 @@ test("one schema from stdin or a file, with the list of changes", async () => {
     schema: { type: "object", properties: { n: { type: "number" } } },
     changes: [{ path: "/properties/n/type", what: "integer became number" }],
   };
-  const piped = await run(["schema", "--target", "seed"], { input: schema });
+  const piped = await run(["schema", "--target", "basic"], { input: schema });
   expect(JSON.parse(piped.stdout)).toEqual(expected);
   const file = join(tempFolder("schema"), "s.json");
   writeFileSync(file, schema);
-  expect(JSON.parse((await run(["schema", "--target", "seed", file])).stdout)).toEqual(expected);
+  expect(JSON.parse((await run(["schema", "--target", "basic", file])).stdout)).toEqual(expected);
 });
 
 test("every recorded schema, for every target, in one process and in order", async () => {

@@ -88,6 +88,11 @@ test("a profile of one's own starts from another", () => {
   expect(seen({ profile: "internal" })).toEqual(["internal_file_read"]);
 });
 
+test("a profile is known by its name of 0.1 too, unless a user has one of that name", () => {
+  expect(selectProfile({ profile: "seed" })).toEqual(selectProfile({ profile: "basic" }));
+  expect(selectProfile({ profile: "seed", profiles: { seed: { own: false } } })).toMatchObject({ own: false });
+});
+
 test("an unknown profile is told with the nearest", () => {
   expect(() => selectProfile({ profile: "defualt" })).toThrow(
     /there is no profile 'defualt'; did you mean 'default'\?/,

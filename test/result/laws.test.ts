@@ -182,9 +182,9 @@ describe("an output of which only the ends are in memory", () => {
         expect(shown("codex")).toContain("«cut»");
         const json = JSON.parse(shown("codex-json")) as { output: string; metadata: { exit_code: number } };
         expect([json.output, json.metadata.exit_code]).toEqual(["«cut»", code ?? -1]);
-        expect(shown("seed").endsWith(`exit_code: ${code ?? -1}`)).toBe(true);
-        expect(shown("seed").includes("stdout:\n«cut»")).toBe(stdout !== "");
-        expect(shown("seed").includes("stderr:\n«cut»")).toBe(stderr !== "");
+        expect(shown("sections").endsWith(`exit_code: ${code ?? -1}`)).toBe(true);
+        expect(shown("sections").includes("stdout:\n«cut»")).toBe(stdout !== "");
+        expect(shown("sections").includes("stderr:\n«cut»")).toBe(stderr !== "");
         expect(shown("plain").startsWith("«cut»")).toBe(true);
         expect(shown("plain").includes("exit code")).toBe(code !== 0);
       }),

@@ -49,7 +49,7 @@ test("plain: a command that ran out of time says so", () => {
 });
 
 test("seed 000: stdout, stderr and exit_code, each under its name", () => {
-  expect(layoutExec(outcome, "seed", whole)).toBe("stdout:\nout\n\nstderr:\nerr\n\nexit_code: 3");
+  expect(layoutExec(outcome, "sections", whole)).toBe("stdout:\nout\n\nstderr:\nerr\n\nexit_code: 3");
 });
 
 test("codex: exit code, wall time, output", () => {

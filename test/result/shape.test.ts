@@ -114,8 +114,8 @@ test.each<[CallErrorCode, string]>([
   ["timeout", "Error: Tool execution error: why\nhow"],
 ])("in the oldest layout %s has a sentence of its own", (code, text) => {
   const error = new CallError(code, "why", { hint: "how" });
-  const told = shaper({ layout: "seed", elevation: () => "more=true" }).refuse(ran(""), error);
+  const told = shaper({ layout: "sections", elevation: () => "more=true" }).refuse(ran(""), error);
   expect(told.content).toEqual([{ type: "text", text }]);
-  const without = shaper({ layout: "seed" }).refuse(ran(""), new CallError("denied", "why"));
+  const without = shaper({ layout: "sections" }).refuse(ran(""), new CallError("denied", "why"));
   expect(without.content).toEqual([{ type: "text", text: "Error: Permission denied.\nwhy" }]);
 });

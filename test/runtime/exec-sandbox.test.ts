@@ -101,7 +101,11 @@ describe.skipIf(!has("bubblewrap")).each(launchers)(
     });
 
     test("that runs too long is ended with everything it started", async () => {
-      const result = await exec().run({ shell: "sleep 321 & setsid sleep 321 & sleep 321", login: false, timeoutMs: 300 });
+      const result = await exec().run({
+        shell: "sleep 321 & setsid sleep 321 & sleep 321",
+        login: false,
+        timeoutMs: 300,
+      });
       expect(result.timedOut).toBe(true);
       expect(result.durationMs).toBeLessThan(20_000);
     });

@@ -4,7 +4,7 @@ import { check } from "../../src/check/check.ts";
 import { checkTarget } from "../../src/schema/normalize/check-target.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { AnyTool } from "../../src/spec/tool.ts";
-import { normalize, schemaTargets } from "../../src/schema/normalize.ts";
+import { findTarget, normalize, schemaTargets } from "../../src/schema/normalize.ts";
 import { cpuSince } from "../work.ts";
 import { ownSchemas, recordedSchemas } from "./corpus.ts";
 
@@ -95,7 +95,13 @@ const schemaLike = fc.letrec((tie) => ({
 describe("what each target gets", () => {
   const object = (properties: JsonObject, extra: JsonObject = {}) => ({ type: "object", properties, ...extra });
 
-  test("seed: integers are numbers and missing types are inferred", () => {
+  test("a target is known by its name of 0.1 too, and an unknown one is refused", () => {
+    const source = { properties: { n: { type: "integer" } } };
+    expect(normalize(source, findTarget("seed")!)).toEqual(normalize(source, "basic"));
+    expect(() => normalize(source, "none" as "basic")).toThrow(/no target 'none' \(basic, openai,/);
+  });
+
+  test("basic: integers are numbers and missing types are inferred", () => {
     const source = {
       properties: {
         n: { type: "integer" },
@@ -104,7 +110,7 @@ describe("what each target gets", () => {
         e: { enum: ["x", "y"], description: "Mode." },
       },
     };
-    const { schema, changes } = normalize(source, "seed");
+    const { schema, changes } = normalize(source, "basic");
     expect(schema).toEqual(
       object({
         n: { type: "number" },

@@ -18,7 +18,7 @@ describe.each(confining)("shell tools through $name", ({ launcher, isThere }) =>
   const workspace = newWorkspace();
   mkdirSync(join(workspace, "sub"));
   const open = (layout: ExecLayout) => engineIn(workspace, { launcher, result: { layout } });
-  const engines = { plain: open("plain"), codex: open("codex"), json: open("codex-json"), seed: open("seed") };
+  const engines = { plain: open("plain"), codex: open("codex"), json: open("codex-json"), sections: open("sections") };
   afterAll(async () => {
     await Promise.all(Object.values(engines).map(({ engine }) => engine.close()));
     rmSync(workspace, { recursive: true, force: true });
@@ -64,7 +64,7 @@ describe.each(confining)("shell tools through $name", ({ launcher, isThere }) =>
       user: null,
     };
     expect(await engines.plain.ask("local_shell", native)).toBe(`x\n${workspace}/sub\n`);
-    const text = await engines.seed.ask("local_shell", {
+    const text = await engines.sections.ask("local_shell", {
       command: "echo out; echo err >&2; exit 2",
       request_permission_elevation: false,
     });

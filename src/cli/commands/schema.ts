@@ -1,7 +1,7 @@
 /** `callgate schema`: a JSON Schema as a provider takes it, and what was changed on the way. */
 import { buildCommand } from "@stricli/core";
 import { nearest } from "../../base/text.ts";
-import { normalize, schemaTargets, type SchemaTarget } from "../../schema/normalize.ts";
+import { findTarget, normalize, schemaTargets, type SchemaTarget } from "../../schema/normalize.ts";
 import { runBatch } from "../batch.ts";
 import { toggle } from "../config/flags.ts";
 import { printJson, readInput, runCommand, UsageError } from "../io.ts";
@@ -33,7 +33,7 @@ function normalizeLine(line: Record<string, unknown>, target: SchemaTarget): obj
 }
 
 function toTarget(name: unknown): SchemaTarget {
-  const found = schemaTargets.find((target) => target === name);
+  const found = findTarget(name);
   if (found !== undefined) return found;
   const [guess] = nearest(String(name), schemaTargets, 1);
   throw new UsageError(

@@ -164,7 +164,7 @@ export const configKeys = {
   },
   normalize: {
     type: "string",
-    oneOf: ["seed"],
+    oneOf: ["basic"],
     about: "every schema gets a type, and integers become numbers, on every wire",
   },
   parallel_tool_calls: { type: "boolean", about: "may the model make several calls in one answer (true)" },

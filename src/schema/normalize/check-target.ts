@@ -163,7 +163,7 @@ const general = new Set([
 const says = (node: Record<string, unknown>) => ["type", "anyOf", "$ref"].some((keyword) => keyword in node);
 
 const checks: Readonly<Record<SchemaTarget, TargetCheck>> = {
-  seed: {
+  basic: {
     keywords: new Set([
       ...words.filter((word) => word !== "enum"),
       "default",

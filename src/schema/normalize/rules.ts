@@ -1,8 +1,13 @@
 /** What each target accepts, as data. The facts are in docs/schemas.md. A new provider is a new entry here. */
-export const schemaTargets = ["seed", "openai", "openai-strict", "anthropic", "gemini", "llama-cpp"] as const;
+export const schemaTargets = ["basic", "openai", "openai-strict", "anthropic", "gemini", "llama-cpp"] as const;
 
 /** Whose rules a schema is lowered to. */
 export type SchemaTarget = (typeof schemaTargets)[number];
+
+/** A target by its name. 0.1 called the first one `seed`. */
+export function findTarget(name: unknown): SchemaTarget | undefined {
+  return name === "seed" ? "basic" : schemaTargets.find((target) => target === name);
+}
 
 export interface TargetRules {
   /** Local references stay, in one `$defs` table. Otherwise their targets are written in place. */
@@ -64,7 +69,7 @@ const open: TargetRules = {
 
 export const targetRules: Readonly<Record<SchemaTarget, TargetRules>> = {
   /** A small subset: five types, each node with exactly one. */
-  seed: {
+  basic: {
     ...open,
     refs: "inline",
     unions: "first",
