@@ -59,7 +59,7 @@ export function findModel(name: string, env: NodeJS.ProcessEnv): ModelRecord | u
     if (isObject(record) && typeof record["baseUrl"] === "string" && isObject(record["profile"]))
       return record as unknown as ModelRecord;
   } catch {
-    // Said below, with what to do.
+    // The error below says what to do.
   }
   throw new UsageError(`the record of '${name}' cannot be read: run 'callgate model add ${name} …' again`);
 }

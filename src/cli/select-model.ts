@@ -1,4 +1,4 @@
-/** Settings and flags to a model: provider, wire, key, or the built-in offline one. */
+/** Turns settings and flags into a model: provider, wire and key, or the built-in offline model. */
 import { defined } from "../base/json.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,10 @@ export interface SelectedModel {
   readonly model: Model;
   readonly wire: string;
   readonly provider: string;
-  /** Where it was found, to be found again: the provider, named or guessed, and an address of one's own. */
+  /**
+   * Where the model was found, so that a resumed session finds it again: the provider, named or guessed, and
+   * the user's own address if there is one.
+   */
   readonly named: { readonly provider?: string; readonly base_url?: string };
   close(): Promise<void>;
 }
@@ -27,7 +30,10 @@ export function isOfflineConfig({ model, base_url, provider }: Config): boolean 
   return model === "offline" || (model === undefined && base_url === undefined && provider === undefined);
 }
 
-/** The settings with what is known of the model: what `callgate model add` keeps of it, or the provider its name tells. */
+/**
+ * The settings, completed with what is known about the model: what `callgate model add` stored, or the
+ * provider that its name points to.
+ */
 export async function locateModel(
   given: Config,
   env: NodeJS.ProcessEnv,
@@ -40,24 +46,28 @@ function withProvider(config: Config): Config {
   if (config.provider !== undefined || config.base_url !== undefined || isOfflineConfig(config)) return config;
   const provider = guessProvider(config.model ?? "");
   if (provider !== undefined) return { ...config, provider };
-  // A wire of its own stands for who made it; a text dialect and Chat are spoken by everybody.
+  // A wire that only one company uses says who the provider is. Chat and text dialects are used by everybody, so
+  // they do not.
   if (config.wire === "responses" || config.wire === "messages" || config.wire === "gemini") return config;
   throw new UsageError(
     `who runs '${config.model}'? Its name does not tell: give --provider (${Object.keys(providers).join(", ")}) or --base-url, or set it in callgate.toml`,
   );
 }
 
-/** The variable that must hold a key and does not; undefined where the key is there, or none is needed. */
+/** The variable that should hold a key and does not. Undefined if the key is there, or if none is needed. */
 export function missingKey(config: Config, env: NodeJS.ProcessEnv): string | undefined {
   const { provider: name, base_url: address, api_key_env: own } = config;
   if (own !== undefined) return env[own] || env["CALLGATE_API_KEY"] ? undefined : own;
-  // At an address of one's own nobody knows whether a key is needed: the server says so.
+  // Whether the user's own address needs a key is not known here. Its server will say so.
   if (name === undefined || address !== undefined || name === "custom") return undefined;
   const keyEnv = Object.hasOwn(providers, name) ? providers[name]!.keyEnv : undefined;
   return keyEnv === undefined || env[keyEnv] || env["CALLGATE_API_KEY"] ? undefined : keyEnv;
 }
 
-/** Config to a model: a provider, an address of one's own, or, with neither, the built-in offline planner. */
+/**
+ * The model that the settings name: at a provider, or at the user's own address. With neither, it is the
+ * built-in offline model.
+ */
 export async function selectModel(
   given: Config,
   env: NodeJS.ProcessEnv,
@@ -89,9 +99,9 @@ export async function selectModel(
     ...defined({ provider: config.provider, baseUrl, apiKey, codec }),
     ...readAnswerLimits(config.answer_limits),
     keyName: config.api_key_env ?? (config.provider && provider.keyEnv) ?? "CALLGATE_API_KEY",
-    // A dialect reads the text itself, thoughts and all.
+    // A dialect reads the whole text itself, including thoughts.
     ...(wanted.dialect === undefined ? {} : { thinkTags: false }),
-    // A template wants words where Chat may have null, and asks for the names of tools.
+    // Templates require a text where Chat allows null, and need the names of tools.
     ...(wanted.native === true ? { quirks: { emptyContent: true, resultNames: true } } : {}),
   });
   return {
@@ -119,11 +129,11 @@ interface WantedWire {
   readonly name: string;
   readonly wire?: WireName;
   readonly dialect?: string | Dialect;
-  /** Tools and calls go out as the wire has them; only the answer is read by the dialect. */
+  /** Tools and calls are sent in the wire's own form. Only the answer is read by the dialect. */
   readonly native?: boolean;
   /** The prompt is rendered here. */
   readonly rendered?: boolean;
-  /** What a profile teaches beside the wire's own calls. */
+  /** The dialect that a profile teaches in addition to the wire's own calls. */
   readonly form?: ProfileForm;
 }
 
@@ -144,7 +154,7 @@ async function codecOf({ rendered }: WantedWire, record: ModelRecord | undefined
   return createCompletionsCodec({ template: template.source!, tokens: template.tokens, profile, dialect });
 }
 
-/** What a server may send, as far as the settings say; the rest has its defaults. */
+/** Limits on what a server may send, as far as the settings give them. The others have their defaults. */
 function readAnswerLimits(table: Config["answer_limits"]): Pick<ProviderModelOptions, "limits" | "answerLimits"> {
   const given = new Map(Object.entries(table ?? {}).filter((entry) => typeof entry[1] === "number"));
   const read = (name: string, times = 1): number | undefined => {
@@ -163,7 +173,7 @@ function readAnswerLimits(table: Config["answer_limits"]): Pick<ProviderModelOpt
   };
 }
 
-/** The model of commands without a session: made when something asks for it, if ever. */
+/** The model for commands without a session. It is made only when something asks for it. */
 export function lazyModel(config: Config, env: NodeJS.ProcessEnv) {
   let selected: Promise<SelectedModel> | undefined;
   return {
@@ -179,7 +189,7 @@ async function speakForm(http: Model, form: ProfileForm | undefined): Promise<Mo
   return (await import("../model/text.ts")).speakForm(http, form);
 }
 
-/** A profile's form goes over any wire; a dialect that the wire itself names comes before it. */
+/** A profile's form works on any wire. A dialect that is named in the wire itself takes precedence. */
 function withForm(wanted: WantedWire, form: ProfileForm): WantedWire {
   if (wanted.dialect !== undefined || wanted.rendered === true || form === "native") return wanted;
   if (!form.startsWith("text:")) return { ...wanted, form };
@@ -203,14 +213,17 @@ async function speakDialect(http: Model, wanted: WantedWire, record: ModelRecord
   });
 }
 
-/** Where answers begin: as the template opens its prompts, for what the request asked of thinking. */
+/**
+ * Whether answers begin inside thoughts. That depends on how the template ends its prompts for the amount of
+ * thinking that was requested.
+ */
 function startOf({ opensThoughts }: ModelRecord["profile"], { reasoning }: ModelRequest): "reasoning" | "text" {
   const effort = reasoning?.effort;
   const opens = effort === undefined ? opensThoughts.default : effort === "none" ? opensThoughts.off : opensThoughts.on;
   return opens ? "reasoning" : "text";
 }
 
-/** `text:DIALECT` writes calls and results into Chat's messages; `chat+text:DIALECT` only reads the answer so. */
+/** `text:DIALECT` puts calls and results into Chat's messages as text; `chat+text:DIALECT` only reads answers so. */
 function readWire(wire: string | undefined): WantedWire {
   const name = wire ?? "";
   if (wire === undefined) return { name };
@@ -224,7 +237,10 @@ function readWire(wire: string | undefined): WantedWire {
   );
 }
 
-/** The one the settings name, else what a stranger on that wire can be expected to take. */
+/**
+ * The provider that the settings name; otherwise one with what an unknown server on that wire can be
+ * expected to accept.
+ */
 export function chooseProvider(
   config: Config,
   wire?: WireName,
@@ -238,7 +254,7 @@ export function chooseProvider(
   return { name: "custom", provider: providerForWire(wire ?? "chat") };
 }
 
-/** An address as people have it at hand: that of the API, or of one request to it. */
+/** Accepts an address as people copy it: that of the API, or that of one request to it. */
 function readAddress(address: string | undefined): string | undefined {
   if (address === undefined) return undefined;
   if (!/^https?:/i.test(address) || !URL.canParse(address))
@@ -246,12 +262,12 @@ function readAddress(address: string | undefined): string | undefined {
   return address.replace(/\/(?:chat\/completions|responses|messages)\/?$/, "");
 }
 
-/** An address with a password in it is not written down. */
+/** An address with a password in it is not stored. */
 function withoutLogin(address: string | undefined): string | undefined {
   return address === undefined || !URL.canParse(address) || new URL(address).username !== "" ? undefined : address;
 }
 
-/** The models the settings' provider has, by its own list. */
+/** The models that the provider of the settings lists. */
 export async function listModelsOf(given: Config, env: NodeJS.ProcessEnv): Promise<ModelList> {
   const { config } = await locateModel(given, env);
   if (isOfflineConfig(config)) return { ok: true, models: ["offline"], windows: new Map() };
@@ -268,7 +284,7 @@ export async function listModelsOf(given: Config, env: NodeJS.ProcessEnv): Promi
   });
 }
 
-/** A key that was set for us; a provider's own variable is looked at where the provider was named. */
+/** A key that was set for Callgate. A provider's own variable is used only if that provider was named. */
 function findKey(config: Config, env: NodeJS.ProcessEnv): string | undefined {
   const own = config.api_key_env === undefined ? undefined : env[config.api_key_env];
   return own || env["CALLGATE_API_KEY"] || undefined;

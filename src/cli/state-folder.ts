@@ -2,7 +2,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import { errorCode } from "../base/error.ts";
 import { stateDir } from "../base/paths.ts";
 
-/** Why nothing can be kept where our state lives (sessions, decisions, outputs), or undefined where it can. */
+/** Why nothing can be stored in our state folder (sessions, decisions, outputs). Undefined if it can. */
 export function stateProblem(env: NodeJS.ProcessEnv): string | undefined {
   const folder = stateDir(env);
   try {

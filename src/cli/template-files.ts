@@ -1,4 +1,4 @@
-/** Templates from where people have them: a file, a tokenizer's folder, a server. */
+/** Reads templates from where people have them: a file, a tokenizer's folder, a server. */
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ export async function readTemplateFile(path: string): Promise<TemplateSource | u
   const file = existsSync(path) && statSync(path).isDirectory() ? join(path, "tokenizer_config.json") : path;
   const found = sourceIn(await bytesOf(file), file);
   if (found !== undefined || !file.endsWith(".json")) return found;
-  // A tokenizer_config.json without its template: newer repositories keep it beside.
+  // If tokenizer_config.json has no template, it is in a file beside it, as in newer repositories.
   for (const name of ["chat_template.jinja", "chat_template.json"]) {
     const beside = join(dirname(file), name);
     if (existsSync(beside)) return sourceIn(await readFile(beside), beside);
@@ -23,7 +23,7 @@ export async function readTemplateFile(path: string): Promise<TemplateSource | u
   return undefined;
 }
 
-/** What is wrong with a template's file is the user's to mend. */
+/** The user has to correct what is wrong with a template's file. */
 function sourceIn(data: Uint8Array, path: string): TemplateSource | undefined {
   try {
     return readTemplateSource(data);
@@ -47,7 +47,7 @@ async function bytesOf(path: string): Promise<Uint8Array> {
   }
 }
 
-/** A llama.cpp server tells its template under `/props`, beside the API. */
+/** A llama.cpp server gives its template at `/props`, next to the API. */
 export async function askForTemplate(
   baseUrl: string,
 ): Promise<{ readonly source: TemplateSource; readonly from: string }> {

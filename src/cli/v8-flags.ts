@@ -23,7 +23,8 @@ function set(flag: string): void {
 
 function change(name: string, now: string, atStart: string): void {
   const [major = 0] = process.versions.node.split(".").map(Number);
-  // A V8 that does not know a flag says so on stderr: only where it was tried.
+  // A V8 that does not know a flag prints that to stderr, so flags are set only on versions on which they were
+  // tried.
   if (major > 24) return;
   noteOfProcess().set(name, { atStart, now });
   set(now);
@@ -54,19 +55,20 @@ export function learnFromFirstRequest(session: Session): void {
 }
 
 /**
- * A session holds little and makes much that is soon of no use: V8 answers that by letting the space for new objects
- * grow to three times 16 MB, and with it waits what lives outside its heap, such as the buffers of a long answer. At
- * the size it has at the start a session of 300 calls takes 77 MB instead of 105, and no more processor time. For
- * servers, which hold more, this is not so.
+ * A session keeps little in memory but creates many short-lived objects. V8 reacts by letting the space for
+ * new objects grow to three times 16 MB, and what such objects hold outside the heap, such as the buffers of
+ * a long answer, is freed as late as they are. If the space keeps its initial size, a session of 300 calls
+ * takes 77 MB instead of 105, and no more processor time. This does not hold for servers, which keep more in
+ * memory.
  */
 export function keepHeapSmall(): void {
   change("heap", "--semi-space-growth-factor=1", "--semi-space-growth-factor=2");
 }
 
-/** An answer that is longer than this is worth it before everything else has been loaded. */
+/** For an answer longer than this, the heap is kept small even if not everything has been loaded yet. */
 const longAnswer = 64 * 1024;
 
-/** A long answer may come before everything else has been loaded. */
+/** Usually the heap is kept small once everything has been loaded, but a long answer may come before that. */
 export function keepHeapSmallInLongAnswers(session: Session): void {
   let length = 0;
   const stop = session.on((event) => {

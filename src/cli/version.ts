@@ -1,3 +1,3 @@
-/** The version of this package; a test holds it to package.json. */
+/** The version of this package. A test compares it with package.json. */
 
 export const version = "0.2.0";

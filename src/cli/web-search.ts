@@ -31,7 +31,7 @@ export function readSearchSettings(config: Config): SearchSettings | undefined {
   return settings;
 }
 
-/** What the gateway asks with; it has no tools of its own, so a server's tool is nothing it could call. */
+/** The search that the gateway uses. The gateway has no tools, so it cannot call a tool of an MCP server. */
 export function createSearch(config: Config, cwd: string): Search | undefined {
   const settings = readSearchSettings(config);
   if (settings === undefined) return undefined;

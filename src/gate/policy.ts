@@ -130,7 +130,10 @@ function serverVerdict(use: ServerUse, call: CallToDecide, policy: Policy, allow
   );
 }
 
-/** That a server's tool only looks is the server's word: it is not believed where only what is known counts. */
+/**
+ * That a server's tool only reads is the server's own claim. It does not count in a mode in which only known
+ * facts do.
+ */
 function serverByMode(name: string, mutates: boolean, policy: Policy): Verdict {
   const { approval } = policy.settings;
   if (!mutates && approval !== "unless-trusted" && approval !== "disabled")
@@ -138,7 +141,10 @@ function serverByMode(name: string, mutates: boolean, policy: Policy): Verdict {
   return unheldVerdict(`${name} runs on an MCP server, outside every sandbox`, policy);
 }
 
-/** What no sandbox of ours holds. Whoever chose 'auto' wants it to run; a sandbox named beside it is for commands. */
+/**
+ * For what none of our sandboxes can confine. Whoever chose 'auto' wants such a call to run: a sandbox that
+ * is named beside 'auto' is meant for commands only.
+ */
 function unheldVerdict(what: string, policy: Policy): Verdict {
   if (policy.settings.approval === "auto")
     return { decision: "allow", reason: `${what}; approval 'auto' runs whatever no rule denies`, risk: "other" };
@@ -176,7 +182,7 @@ function stepVerdicts(step: Step, policy: Policy): readonly Verdict[] {
   ];
 }
 
-/** What a command needs and does not have is said with the rest: it would only fail. */
+/** The reason also says if the command needs a network that it does not have, because then it could only fail. */
 function withNetwork({ argv, reason }: Step, { network, confines, settings }: Policy): string {
   if (network !== "off" || !confines || settings.sandbox === "full-access" || !needsNetwork(argv)) return reason;
   return reason.endsWith(talksToNetwork) ? `${reason}, which is off` : `${reason}; it needs the network, which is off`;
@@ -239,7 +245,7 @@ function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
   const real = policy.real(path, cwd);
   if (real === undefined) return modeVerdict("escalation", policy, "the path cannot be resolved");
   const plain = resolve(cwd, path);
-  // A file of the workspace most often lies where its path says, and then the second look would find the same.
+  // Most files of the workspace are reached without a link, and for them a second search would find the same name.
   const name =
     findProtected(plain, [policy.workspace], policy.protect) ??
     (plain === real && isInside(real, policy.workspace)

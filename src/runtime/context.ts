@@ -110,7 +110,7 @@ export function createContext(permitted: Permitted, options: ContextOptions, sto
     [inner]: own,
   };
   for (const [name, getter] of getters) Object.defineProperty(context, name, getter);
-  // The getters below are the rest of it.
+  // The getters that were just defined make it complete, which the compiler cannot see.
   return context as unknown as ToolContext;
 }
 
@@ -128,9 +128,10 @@ const built: { readonly [Name in keyof Built]: (own: Inner) => Built[Name] } = {
 };
 
 /**
- * The same getters for every context, and defined one by one: written into the literal they would be new functions
- * each time, and V8 gives each such object a dictionary of its own instead of a shape (three times the cost of a whole
- * call, most of it in collecting). They are the context's own fields, so that a copy of it has them too.
+ * All contexts share these getters, which are defined one by one. Getters written into the object literal
+ * would be new functions for each context, and V8 would store each context as a slow dictionary; that costs
+ * three times as much as a whole call, most of it in garbage collection. They are own properties, so that a
+ * copy of the context has them too.
  */
 const getters = Object.entries(built).map(
   ([name, build]) =>
@@ -181,12 +182,12 @@ function toChangedText({ path, before, after }: FileChange): ChangedText {
 
 function toText(bytes: Uint8Array | undefined): string | undefined {
   if (bytes === undefined || bytes.length > maxChangedBytes) return undefined;
-  // Neither of another encoding nor no text at all.
+  // Text in another encoding, and data that is not text, cannot be shown.
   const isText = isUtf8(bytes) && !bytes.includes(0);
   return isText ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString() : undefined;
 }
 
-/** The operator's log, which whoever follows the call receives as well. */
+/** Writes to the operator's log. Listeners of the call receive the same lines. */
 function createCallLog(log: Logger, id: string, emit: Emit): Logger {
   let lines = 0;
   const at =

@@ -62,8 +62,8 @@ const secrets = [
 ];
 
 /**
- * Sockets of the host, through which others would act for the command. They are inherited only where
- * everything is, secrets included.
+ * Sockets of the host, through which others would act for the command. They are inherited only if everything
+ * is inherited, secrets included.
  */
 const sockets = [
   "SSH_AUTH_SOCK",

@@ -43,7 +43,7 @@ export interface ExecOptions {
   /** What every command of this call may use. A request may ask for less. */
   readonly limits?: Limits;
   readonly signal: AbortSignal;
-  /** The conversation that owns the terminals, and in whose share of the places commands run. */
+  /** The conversation that owns the terminals. Its commands take their places from its share. */
   readonly conversation?: string;
   /**
    * The call was made by another call. Its commands then wait for no place, because the call that made it
@@ -64,11 +64,11 @@ export interface ExecOptions {
   readonly onDenied?: (denial: Denial) => void;
   /** A command has ended, and what it wrote is held. */
   readonly onHeld?: (run: HeldRun, end: Pick<ExecResult, "exitCode" | "output">) => void;
-  /** Runs the lines, and is the shell whose login files make the environment. Left out: bash, and the user's own shell. */
+  /** Runs lines, and its login files make the environment. Left out: bash, and the user's own shell for the latter. */
   readonly shell?: string;
 }
 
-/** For what never ran. */
+/** How a command ended that never ran. */
 const noEnding = { exitCode: null, signal: null } as const;
 
 /** Output kept per command unless the request says otherwise. */
@@ -95,10 +95,8 @@ export function createExec(options: ExecOptions): Exec {
       throw new CallError("failed", "what this call writes is held, and then a call can run only one command", {
         hint: "put the commands into one line",
       });
-    const launch = await confine(
-      toLaunch(request, await envOf(request), options),
-      request.isolated ? unreported(options) : options,
-    );
+    const plain = toLaunch(request, await envOf(request), options);
+    const launch = await confine(plain, request.isolated ? unreported(options) : options);
     const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
       maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
       ...keepingOf(request, options),
@@ -159,7 +157,7 @@ function listener(request: Listening, { onOutput }: Listening): Listening["onOut
 }
 
 const gib = 1024 ** 3;
-/** A machine's does not change while we run, and Node reads a file to find it out. */
+/** The memory of this machine. It does not change while we run, and Node reads a file to find it out. */
 let memory: number | undefined;
 
 /** The limits unless others are set: enough for builds and browsers, but too little to bring the machine down. */
@@ -181,15 +179,13 @@ export function toLaunch(
   options: Pick<Launch, "cwd" | "grant" | "limits"> & Pick<ExecOptions, "shell">,
   tty?: Launch["tty"],
 ): Launch {
+  const hint = "give the program and its arguments, or one line";
+  if (shell === undefined && (words[0] ?? "") === "")
+    throw new CallError("invalid_input", "the command is empty", { hint });
   if (shell !== undefined && words.length > 0)
-    throw new CallError("invalid_input", "a command is given as words or as a line, not as both", {
-      hint: "leave `argv` or `shell` out",
-    });
-  const argv = shell === undefined ? words : [options.shell ?? lineShell(), "-c", shell];
-  if (argv.length === 0 || argv[0] === "")
-    throw new CallError("invalid_input", "the command is empty", { hint: "give the program and its arguments" });
+    throw new CallError("invalid_input", "a command is words or a line, not both", { hint });
   return {
-    argv,
+    argv: shell === undefined ? words : [options.shell ?? lineShell(), "-c", shell],
     cwd: resolve(options.cwd, cwd ?? ""),
     env: { ...env, ...(tty ? terminalEnv : quietEnv), ...own },
     limits: held({
@@ -209,12 +205,12 @@ function isolatedGrant({ mask, denied, patience }: Grant): Grant {
   return { ...walls, mask, ...defined({ denied, patience }) };
 }
 
-/** No yes opens the walls of what is isolated in any case: nobody is asked about what it met. */
+/** An isolated command stays isolated whatever a person says, so nobody is asked about what stopped it. */
 function unreported({ onDenied: _onDenied, ...options }: ExecOptions): ExecOptions {
   return options;
 }
 
-/** What login files set is held to the same policy as what we were started with: a profile may export secrets. */
+/** Variables set by login files pass the same policy as our own environment, because a profile may export secrets. */
 function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Promise<ExecOptions["env"]> {
   return processes.loginEnv.read(shell ?? userShell(env), env, (login) => commandEnvironment(login, environment));
 }

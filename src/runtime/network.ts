@@ -28,7 +28,7 @@ export function createFetch(options: FetchOptions): Fetch {
   let changes = 0;
   return async (input, init = {}) => {
     const signals = [options.signal, init.signal].filter((signal) => signal instanceof AbortSignal);
-    // The signal of a Request is dead as soon as the Request is garbage, so it is not used.
+    // A Request's own signal stops working once the Request has been garbage-collected, so it is not used.
     const signal = anySignal(signals);
     const first = new Request(input, { ...init, signal: null });
     const key = options.idempotencyKey;

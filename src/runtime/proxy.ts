@@ -126,9 +126,9 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
 }
 
-/** When one side goes away without a word, so does the other, which would otherwise wait for it. */
+/** If one side disappears, the other is closed too, because it would otherwise wait for ever. */
 function join(from: NodeJS.ReadableStream, to: NodeJS.WritableStream): void {
-  pipeline(from, to, () => {}); // both are destroyed, which is all there is to say
+  pipeline(from, to, () => {}); // both sides are destroyed, so there is nothing more to report
 }
 
 const badRequest = new CallError("network", "not a request this proxy understands");

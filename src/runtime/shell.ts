@@ -1,12 +1,12 @@
 /** Which shell runs a line, and whose login files make its environment. */
 import { accessSync, constants } from "node:fs";
 
-/** What runs a line: bash, because the gate has read the line as bash reads it; else sh, which knows less. */
+/** The shell that runs a line: bash, because the gate reads lines as bash does; otherwise sh, which knows less. */
 export function lineShell(): string {
   return ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"].find(isThere) ?? "/bin/sh";
 }
 
-/** Whose login files make the environment: the user's own shell, if it takes `-lc`. */
+/** The shell whose login files make the environment: the user's own, if it accepts `-lc`. */
 export function userShell(env: Readonly<Record<string, string>>): string {
   const wanted = env["SHELL"];
   return wanted && /\/(?:ba|z|da|k)?sh$/.test(wanted) && isThere(wanted) ? wanted : lineShell();

@@ -1,26 +1,27 @@
 /**
- * One call's way to stop: when the turn does, or when its own time is up. The AbortSignal that a
- * handler sees is made only if the handler looks at it, because most never do and it is dear to make.
+ * How one call is stopped: with its turn, or when its own time is up. The AbortSignal that a handler sees is
+ * created only if the handler reads it, because most handlers never do and creating one is expensive.
  */
 export interface Stop {
   readonly signal: AbortSignal;
   abort(reason?: unknown): void;
-  /** Called once, when it stops; at once if it has. */
+  /** Calls back once, when the call is stopped; immediately if it already was. */
   whenStopped(listener: () => void): void;
-  /** The call is over: nothing listens to the turn any more. */
+  /** The call has ended, so it no longer listens for the end of its turn. */
   release(): void;
 }
 
-/** A call that stops with its turn, and its place in the list of them. */
+/** A call that stops with its turn, and its position in the list of such calls. */
 interface Follower {
   place: number;
   readonly stop: () => void;
 }
 
 /**
- * One listener a turn, whatever the number of its calls: adding and removing one on a signal is dear, and dearer to
- * collect. A list and no Set: the tables that a Set leaves behind point at each other, and the calls that were in them
- * stay in memory with them until the next full collection.
+ * One listener per turn, however many calls it has: adding a listener to a signal and removing it is
+ * expensive, and so is collecting it afterwards. This is a list and not a Set, because the old tables of a
+ * Set refer to each other and keep the calls that were in them in memory until the next full garbage
+ * collection.
  */
 const followersOf = new WeakMap<AbortSignal, Follower[]>();
 
@@ -40,7 +41,7 @@ function follow(all: Follower[], stop: () => void): Follower {
   return follower;
 }
 
-/** The last one takes its place. */
+/** The last entry moves into the free position. */
 function unfollow(all: Follower[], follower: Follower): void {
   const last = all.pop();
   if (last === undefined || last === follower) return;
@@ -52,7 +53,7 @@ export function createStop(turn: AbortSignal): Stop {
   return new CallStop(turn);
 }
 
-/** A class: a getter written into an object literal makes each such object a slow one. */
+/** This is a class because a getter in an object literal would make V8 store each such object as a slow dictionary. */
 class CallStop implements Stop {
   readonly #followers: Follower[];
   #follower: Follower | undefined;

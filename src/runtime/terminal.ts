@@ -7,7 +7,10 @@ import type { Child, ChildEnd, Confined, Spawner } from "./process/child.ts";
 import { createDeltas, type Deltas } from "./process/deltas.ts";
 import { createRecording, type Recording, type RecordingOptions } from "./process/run.ts";
 
-/** All terminals of one engine: their number is the machine's business, each of them belongs to one conversation. */
+/**
+ * All terminals of one engine. How many there may be is limited for the whole engine, but each belongs to
+ * one conversation.
+ */
 export interface TerminalHost {
   /** The terminals of one conversation. It neither sees nor reaches those of another. */
   of(owner: string): OwnTerminals;
@@ -49,10 +52,10 @@ interface Terminal {
   readonly child: Child;
   readonly recording: Recording;
   readonly deltas: Deltas;
-  /** Bytes it may hand over between two looks. */
+  /** How many bytes it may hand over before it is looked at again. */
   readonly liveBytes: number;
   usedAt: number;
-  /** One conversation at a time: the next look waits for this one. */
+  /** One exchange at a time: the next one waits for this one to end. */
   busy: Promise<unknown>;
   talking: number;
   end: ChildEnd | undefined;
@@ -62,7 +65,7 @@ interface Terminal {
 }
 
 const bufferBytes = 1024 * 1024;
-/** Kept of what a process prints between two looks; it may print for days. */
+/** How much is kept of what a process prints until it is looked at again. It may print for days. */
 const keptBetweenLooks = 16 * 1024 * 1024;
 /** The most recently used ones are never pruned. */
 const protectedCount = 8;
@@ -81,7 +84,10 @@ export function createTerminalHost(options: TerminalHostOptions = {}): TerminalH
     }
   }
 
-  /** One conversation at a time. A terminal is forgotten once its end, or why it never began, has been told. */
+  /**
+   * One exchange at a time. A terminal is forgotten once its end, or the reason why it never began, has been
+   * reported.
+   */
   async function talk(terminal: Terminal, say: () => Promise<TerminalView>): Promise<TerminalView> {
     terminal.talking++;
     const turn = terminal.busy.then(say);
@@ -158,7 +164,10 @@ function toInfo({ id, argv, cwd, tty, grant, startedAt, end }: Terminal): Termin
   return { id, command: argv.join(" "), argv, cwd, tty, grant, startedAt, running: end === undefined };
 }
 
-/** The terminals of the conversation that has the most: it makes room, and one that has few is never made to. */
+/**
+ * The terminals of the conversation that has the most of them. That conversation has to make room, and one
+ * with few terminals never loses any to another.
+ */
 function richest(terminals: readonly Terminal[], asking: string): readonly Terminal[] {
   const shares = new Map<string, Terminal[]>();
   for (const terminal of terminals) shares.set(terminal.owner, [...(shares.get(terminal.owner) ?? []), terminal]);
@@ -182,7 +191,7 @@ async function startTerminal(
 ): Promise<Terminal> {
   const maxBytes = request.maxOutputBytes ?? bufferBytes;
   const liveBytes = keeping.keep ? Math.max(bufferBytes, Math.min(keeping.keepBytes, keptBetweenLooks)) : bufferBytes;
-  // Looked at as one: what is typed, printed and complained of belongs together.
+  // Output and errors are recorded as one stream, because on a terminal they belong together.
   const recording = createRecording({ maxBytes, keep: keeping.keep, keepBytes: liveBytes });
   const deltas = createDeltas(request.onOutput);
   const starting = spawner.start(launch, {

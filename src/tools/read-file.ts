@@ -6,7 +6,7 @@ import { describeKind, isText, sniff } from "./file/sniff.ts";
 const maxLineBytes = 500;
 const defaultLimit = 2_000;
 
-/** A text file, whole or by lines: what it costs is the lines asked for, not the file. */
+/** Reads a text file, whole or by lines. Reading some lines of a long file costs no more than those lines. */
 export const readFile = defineTool({
   name: "read_file",
   description: "Read a text file with line numbers, whole or a part of it.",

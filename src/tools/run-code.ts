@@ -32,15 +32,15 @@ export interface CodeModeOptions {
   readonly maxOutputBytes?: number;
 }
 
-/** Declarations longer than this are not told; the script finds the tools it needs. */
+/** Declarations longer than this are left out of the description, and the script searches for the tools it needs. */
 const maxDeclared = 24_000;
 const mebibyte = 1024 * 1024;
-/** A script waits as long as the people do that its calls ask. */
+/** How long a script may take in all: its calls may wait for people, who may take a day to answer. */
 const longestMs = 24 * 3_600_000;
 
 /**
- * Turns code mode on: adds `run_code` to a registry. Tools of servers are then told as declarations in its description
- * instead of one by one, and called by scripts.
+ * Turns code mode on: adds `run_code` to a registry. Tools of servers are then declared in its description
+ * and called by scripts, instead of being offered to the model one by one.
  */
 export function addCodeMode(registry: Registry, options: CodeModeOptions = {}): Registry {
   if (registry.find("tool_search") === undefined) addToolSearch(registry);
@@ -93,7 +93,7 @@ function describe(tools: readonly AnyTool[], { timeoutMs, maxCalls }: Required<C
   );
 }
 
-/** Some models put their script into a fence all the same. */
+/** Some models put their script into a Markdown fence. */
 function withoutFence(code: string): string {
   return /^\s*```\w*\n([\s\S]*?)\n?```\s*$/.exec(code)?.[1] ?? code;
 }
@@ -138,7 +138,7 @@ async function runScript(
       return undefined;
     })
     .finally(clock.stop);
-  await calls.settled(); // nothing of a script goes on after it
+  await calls.settled(); // the calls of a script end with it
   return toResult(ended, clock.isOver() ? { failed: tooLong(limits) } : outcome);
 }
 

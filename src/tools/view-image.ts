@@ -4,7 +4,7 @@ import { CallError, defineTool } from "../index.ts";
 import { describeKind, sniff } from "./file/sniff.ts";
 import { shrink } from "./file/shrink.ts";
 
-/** Providers refuse more, or charge for pixels nobody sees. */
+/** Providers refuse larger images, or charge for pixels that they do not look at. */
 const maxSide = 2_048;
 const maxBytes = 20 * 1024 * 1024;
 

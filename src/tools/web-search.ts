@@ -42,7 +42,7 @@ export const webSearch = defineTool({
         hint: "Answer from what is known, or ask the user.",
       });
     }
-    // What a host registers is its own promise; a result of another shape is shown as JSON below.
+    // Nobody checks what a host registers. A result of another shape is shown as JSON below.
     const found = await (search as WebSearch)(query, {
       count: Math.floor(count),
       signal: ctx.signal,

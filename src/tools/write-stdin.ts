@@ -2,7 +2,7 @@
 import { CallError, defineTool } from "../index.ts";
 import { clamp, defaultMaxTokens, rethrow, viewResult } from "./exec-command.ts";
 
-/** The longest an empty look may wait; a process in the background may take minutes. */
+/** How long a call without input may wait at most. A process in the background may take minutes. */
 const longestPollMs = 300_000;
 
 /** `write_stdin`: talk to a process that exec_command left running, or only look at it. */
@@ -36,7 +36,7 @@ export const writeStdin = defineTool({
     const justification = "it is typed into a process that runs outside the sandbox";
     return {
       commands: [{ shell: chars, cwd, typed: argv }],
-      // However it was agreed to then, each line of it is a step outside.
+      // The process was allowed to leave the sandbox, but that did not cover each line that is typed into it later.
       ...(grant.confined ? {} : { escalation: { justification } }),
     };
   },
@@ -56,7 +56,7 @@ export const writeStdin = defineTool({
 /** Ctrl-C, Ctrl-D and Ctrl-\\. */
 const quietKeys = new Set(["\u0003", "\u0004", "\u001C"]);
 
-/** Only a look, or the keys that stop a program and end its input. */
+/** True if the call only looks, or only sends the keys that stop a program or end its input. */
 function isQuiet(chars: string): boolean {
   return [...chars].every((character) => quietKeys.has(character));
 }

@@ -1,4 +1,4 @@
-/** The archive that a session's folder begins with: had from its host, measured, and only then unpacked. */
+/** The archive that a session's folder begins with: downloaded from its host, measured, and only then unpacked. */
 import { execFile, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import type { IncomingMessage } from "node:http";
@@ -28,12 +28,12 @@ function throwUnreadable(): never {
 /** A line of `tar -tv` of GNU or of BSD: its kind, its size (a device has two numbers instead) and its path. */
 const listed =
   /^(.)\S+\s+(?:\d+\/\d+|\d+\s+\d+\s+\d+)\s+(\d+)(?:,\s*\d+)?\s+(?:\d+-\d\d-\d\d \d\d:\d\d(?::\d\d)?|\w{3}\s+\d+\s+[\d:]+) (.*)$/s;
-/** More than any path that the system takes, with every byte of it escaped. */
+/** Longer than any path that the system accepts, even with every byte of it escaped. */
 const maxLine = 32_768;
 
 /**
- * Sums up what the archive says of its entries, and stops reading it once that is too much. Sizes are
- * those the files will have, so a file with holes counts in full.
+ * Adds up what the archive says about its entries, and stops reading once that is too much. The sizes are
+ * those that the files will have, so a file with holes counts in full.
  */
 async function measure(file: string, limits: BaseLimits): Promise<void> {
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
@@ -44,7 +44,7 @@ async function measure(file: string, limits: BaseLimits): Promise<void> {
   const add = createCount("the archive", limits);
   const count = (line: string) => {
     const { bytes, path } = readLine(line);
-    // Whatever is no plain letter is escaped in a path: by a backslash with a letter or three digits.
+    // In a path, every byte that is not a plain character is escaped: by a backslash with a letter or three digits.
     add(bytes, path, path.replaceAll(/\\(?:[0-7]{3}|.)/g, "?").length);
   };
   try {
@@ -65,7 +65,8 @@ async function measure(file: string, limits: BaseLimits): Promise<void> {
 /** Reads the size and the path of an entry from its line of the listing. */
 function readLine(line: string): { readonly bytes: number; readonly path: string } {
   const [, kind, size, words] = listed.exec(line) ?? throwUnreadable();
-  // A link's target is no part of its path. Where the words are in the path itself, more is counted.
+  // The target of a link is not part of its path. If the path itself contains these words, more of the line counts
+  // as the path, which is only stricter.
   const end = kind === "l" ? words!.lastIndexOf(" -> ") : kind === "h" ? words!.lastIndexOf(" link to ") : -1;
   const path = end === -1 ? words! : words!.slice(0, end);
   return { bytes: kind === "b" || kind === "c" ? 0 : Number(size), path };

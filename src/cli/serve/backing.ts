@@ -29,7 +29,7 @@ export interface Backing extends Pick<ServiceOptions, "shared"> {
   readonly dispatcher?: Dispatcher;
   /** The name of this process among the workers. */
   readonly worker?: string;
-  /** What sessions did to their files, for whoever goes on with them. */
+  /** What sessions did to their files, for the process that continues them. */
   readonly packs?: PackStore;
 }
 
@@ -72,7 +72,7 @@ async function openInDatabase(
     createPostgresTokens,
     openDatabase,
   } = await import("../../serve/postgres.ts");
-  // The engine's own use of the driver is told as out of date on every start: nothing that a user could mend.
+  // Our own use of the driver causes a deprecation warning at every start, about which a user can do nothing.
   process.noDeprecation = true;
   const database = await openDatabase({ url }).catch((error: unknown) => {
     throw new UsageError(`cannot use the database: ${words(error)}`);

@@ -21,7 +21,8 @@ export function createCount(what: string, limits: BaseLimits): Count {
   let last: readonly string[] = [];
   return (bytes, given, length = given.length) => {
     const path = given.split("/").filter((part) => part !== "" && part !== ".");
-    // Folders that the entry before lies in as well are there already, so a tree in its order is counted once.
+    // Folders that also contain the previous entry were counted with it, so in an ordered listing each folder is
+    // counted once.
     const known = path.findIndex((part, place) => part !== last[place]);
     entries += Math.max(1, known === -1 ? 1 : path.length - known);
     last = path;

@@ -11,7 +11,7 @@ import { findConfinement, toPolicy } from "../policy/subject.ts";
 import { readRules } from "../policy/rules.ts";
 
 export function createLook(config: Config, cwd: string, env: NodeJS.ProcessEnv): Look {
-  // Plain data, of which the types do not say that it is: it is written as JSON.
+  // This is plain data, although its types do not say so. It is written as JSON.
   const plain = (value: unknown) => JSON.parse(JSON.stringify(value)) as Json;
   return {
     async tools() {

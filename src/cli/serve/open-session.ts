@@ -27,11 +27,11 @@ export interface SessionSource {
   readonly workspaces: string;
   /** The tenant that started the service: its sessions work in its own folders and may write its rules. */
   readonly operator: string;
-  /** Sessions may go on in another process, on another machine: a folder of this one is not theirs to work in. */
+  /** Sessions may continue in another process on another machine, so they must not work in a folder of this one. */
   readonly isShared: boolean;
   /** Hosts at private addresses that bases may come from. */
   readonly baseHosts: readonly string[];
-  /** Where what sessions did to their files is kept for whoever goes on with them. */
+  /** Where the changes that sessions made to their files are stored, for the process that continues them. */
   readonly packs?: PackStore;
   readonly telemetry?: Telemetry;
 }
@@ -101,7 +101,7 @@ const confinedTools = new Set([
   "str_replace_based_edit_tool",
 ]);
 
-/** Undefined: the folder is the operator's own, and nobody but the operator sets it back. */
+/** Undefined if the folder is the operator's own, which only the operator may set back. */
 async function keepFolder(
   { id }: OpenRequest["stored"],
   cwd: string,
@@ -109,7 +109,7 @@ async function keepFolder(
   { workspaces, packs }: SessionSource,
 ): Promise<SessionFolder | undefined> {
   const folder = realpathSync(cwd);
-  // No folder of the service's own was made yet: this one cannot be in it.
+  // If the service has not made a folder yet, this one cannot be among its folders.
   if (!existsSync(workspaces) || !isInside(folder, realpathSync(workspaces))) return undefined;
   return openSessionFolder({
     ...request,

@@ -1,6 +1,6 @@
 /**
- * The repository that a session's folder begins with. Its size is watched while it is fetched, and what it
- * checks out to is measured before anything of it is.
+ * The repository that a session's folder begins with. Its size is watched while it is fetched, and the size
+ * of its files is measured before any of them is checked out.
  */
 import { spawn } from "node:child_process";
 import { lstat, readdir } from "node:fs/promises";
@@ -13,7 +13,7 @@ const maxMs = 10 * 60_000;
 /** Options of `cloneRepository`. */
 export interface CloneOptions {
   readonly url: URL;
-  /** Where its host is. It is asked there and nowhere else, whatever its name leads to a moment later. */
+  /** The address of its host. Only this address is used, even if the name leads elsewhere a moment later. */
   readonly address: string;
   readonly ref: string | undefined;
   /** An empty folder. */
@@ -40,7 +40,7 @@ export async function cloneRepository(options: CloneOptions): Promise<void> {
   const count = createCount("the repository", limits);
   const entries = createEntries(count);
   await git(["-C", folder, "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit], entries);
-  // What was fetched and what is checked out lie beside each other. Each may have the whole size.
+  // The fetched history and the checked-out files lie beside each other, and each may have the whole size.
   await git(["-C", folder, "checkout", "--quiet", "--detach", commit, "--"], undefined, 2 * limits.bytes);
 }
 

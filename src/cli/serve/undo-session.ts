@@ -46,7 +46,7 @@ export async function undoInSession({ cwd, id, env, turns }: SessionToUndo, turn
   const runs: { run: string; what: string }[] = [];
   for (const one of wanted) {
     const { ok, files, conflicts, error } = await one.reverse(false);
-    // What is older lies below what could not be taken back.
+    // Older changes lie beneath those that could not be undone, so they are not tried.
     if (!ok) return { undone, runs, conflicts: reasons(one, conflicts, error) };
     if (one.kind !== "files") undone.push({ run: one.id, action: "taken back" });
     undone.push(...(files ?? []).map(({ path, action }) => ({ path: relative(workspace, path), action })));

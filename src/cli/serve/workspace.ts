@@ -1,4 +1,4 @@
-/** The folder a session works in: made from its base when the session is first opened, gone when the session is. */
+/** The folder a session works in: made from its base when the session is first opened, and removed with the session. */
 import { lookup } from "node:dns/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
@@ -71,11 +71,11 @@ async function unpack({ url, address }: Found, folder: string): Promise<void> {
 
 interface Found {
   readonly url: URL;
-  /** The address of its host. It is asked there and nowhere else, whatever the name leads to a moment later. */
+  /** The address of its host. Only this address is used, even if the name leads elsewhere a moment later. */
   readonly address: string;
 }
 
-/** Only over HTTPS, and for others than the operator never to a machine of the network that the service stands in. */
+/** Only over HTTPS. For anybody but the operator, never from a machine in the network that the service is in. */
 async function findHost(given: string, mayBePrivate: (host: string) => boolean): Promise<Found> {
   if (!/^https:\/\//i.test(given)) throw new Error("a base is an https address");
   const url = new URL(given);

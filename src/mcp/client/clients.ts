@@ -212,9 +212,9 @@ interface Start extends Pick<WithDefaults, "registry" | "warn"> {
   readonly catalogue: Catalogue;
   readonly offers: Offers;
   readonly nextTurn: () => Promise<void>;
-  /** Ends when nobody waits any longer. */
+  /** Resolves when nobody waits any longer. */
   readonly patience: Promise<typeof late>;
-  /** Not where nobody waits anyway. */
+  /** Whether a slow server is worth a warning. It is not if nobody waits for it anyway. */
   readonly warnsOfSlow: boolean;
 }
 

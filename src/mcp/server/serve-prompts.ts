@@ -14,7 +14,7 @@ export interface ServePromptsOptions {
   readonly follows: boolean;
 }
 
-/** Offers the prompts to one connection; gives back what ends it. */
+/** Offers the prompts to one connection. Returns the function that stops doing so. */
 export function servePrompts(server: Server, { prompts, multiRound, follows }: ServePromptsOptions): (() => void)[] {
   server.registerCapabilities({ prompts: { listChanged: true } });
   server.setRequestHandler("prompts/list", () => ({ prompts: prompts.list().map(describePrompt) }));

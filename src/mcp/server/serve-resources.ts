@@ -10,7 +10,7 @@ export interface ServeResourcesOptions {
   readonly follows: boolean;
 }
 
-/** Offers the resources to one connection; gives back what ends it. */
+/** Offers the resources to one connection. Returns the function that stops doing so. */
 export function serveResources(server: Server, { resourcesOf, follows }: ServeResourcesOptions): (() => void)[] {
   const resources = resourcesOf();
   server.registerCapabilities({

@@ -147,7 +147,7 @@ function createCollector(maxLineBytes: number) {
   const lines: string[] = [];
   let held: Buffer[] = [];
   let heldBytes = 0;
-  /** Of the line that is being read, what is not kept included. */
+  /** The length of the line that is being read, including what is not kept of it. */
   let lineBytes = 0;
   let rest = false;
 

@@ -28,8 +28,8 @@ export function readWhole(scope: Scope, path: string, toWrite = false): WholeFil
       });
     }
     const bytes = readAll(fd, stats.size);
-    // The stamp from before the reading: whoever changed the file since then has given it another one. Who is about to
-    // write needs no hash: if the file is only touched meanwhile, it is read once more.
+    // The stamp is taken before reading, so a change made while reading shows as a different stamp. A caller that is
+    // about to write needs no hash: a file that was merely touched in between is read once more.
     const version = { path: real, token: tokenOf(stats, toWrite ? undefined : bytes) };
     return { bytes, version, mode: stats.mode & 0o7777 };
   });
@@ -37,7 +37,8 @@ export function readWhole(scope: Scope, path: string, toWrite = false): WholeFil
 
 /** In one system call if the file is as long as it was when it was looked at. */
 function readAll(fd: number, size: number): Buffer {
-  // Not from the shared pool, because a tool gets the bytes and with them everything else in their memory.
+  // Not taken from Node's shared pool: a tool gets these bytes, and could then reach whatever else lies in the same
+  // memory.
   const bytes = Buffer.allocUnsafeSlow(size);
   const count = size === 0 ? 0 : readSync(fd, bytes);
   return count > 0 && count === size ? bytes : Buffer.concat([bytes.subarray(0, count), readFileSync(fd)]);

@@ -42,7 +42,10 @@ export interface Scope extends FilesOptions {
   readonly guard: Guard;
   readonly handles: boolean;
   readonly memory: FileMemory;
-  /** What was read, for as long as somebody has the version of it: a change is told with what was there before. */
+  /**
+   * What was read, kept for as long as somebody holds its version, so that a later change can be reported
+   * together with the earlier content.
+   */
   readonly contents: WeakMap<FileVersion, Uint8Array>;
 }
 

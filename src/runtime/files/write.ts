@@ -35,7 +35,7 @@ export function replaceFile(
   const fd = openSync(
     temporary,
     constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0),
-    // From the beginning no wider than in the end, because the content may be a secret.
+    // The mode is never wider than the final one, not even for a moment, because the content may be a secret.
     bits ?? 0o666,
   );
   try {
@@ -59,12 +59,12 @@ function writeAll(fd: number, data: Uint8Array): void {
   for (let at = 0; at < data.length;) at += writeSync(fd, data, at);
 }
 
-/** Who made the new file is the owner of the old one, whose own bits then decide, whatever else is set. */
+/** Whether the old file could have been opened for writing: if we own it, the owner's bit of its mode decides. */
 function isWritable(before: Stats, now: Stats): boolean {
   return (before.mode & 0o200) !== 0 && before.uid === now.uid;
 }
 
-/** Gives a new file the mode and the owner that it shall have, where it has not got them by itself. */
+/** Sets the mode and the owner of a new file, if it does not have the right ones already. */
 function makeAlike(fd: number, now: Stats, bits: number, before: Stats | undefined): void {
   if (before !== undefined && (now.uid !== before.uid || now.gid !== before.gid)) {
     try {

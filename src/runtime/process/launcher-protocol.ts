@@ -110,7 +110,7 @@ function encodeSurroundings(launch: Encoded): Buffer {
   return fields.end();
 }
 
-/** Writes them once for as long as they are the same. */
+/** Encodes these fields again only when they have changed. */
 export function createSurroundings(): (launch: Encoded) => Buffer {
   let last: { readonly launch: Encoded; readonly bytes: Buffer } | undefined;
   return (launch) => {
@@ -130,7 +130,7 @@ function hasSameSurroundings(a: Encoded, b: Encoded): boolean {
   );
 }
 
-/** The limits that are written; how long it may take is for us to watch. */
+/** The limits that are sent. The time limit is not among them, because Node itself watches the time. */
 const limitNumbers = ["processes", "fileBytes", "openFiles", "memoryBytes", "tempBytes"] as const;
 
 /** As native/rules.c reads them. */

@@ -68,7 +68,8 @@ function findByProc(tree: Tree): readonly number[] {
   const entries: Entry[] = [];
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
-    // Every process is looked at: the numbers begin again at the bottom, so a child may have a lower one than its parent.
+    // Every process is looked at, because process numbers wrap around and a child may have a lower number than its
+    // parent.
     if (!Number.isInteger(pid)) continue;
     const entry = readEntry(pid);
     if (entry) entries.push(entry);

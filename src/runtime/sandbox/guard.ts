@@ -28,7 +28,7 @@ export interface GuardOptions {
   readonly wereMissing?: boolean;
   /** Those of the names that are links. Left out: it is looked at now. */
   readonly links?: readonly string[];
-  /** Says anew which of the names may exist. Left out: it is looked for. */
+  /** Finds out again which of the names may exist. Left out: each name is looked for. */
   readonly names?: readonly (() => ReadonlySet<string>)[];
   readonly now?: () => number;
 }

@@ -114,7 +114,7 @@ function restore(path: string, entry: Entry, searched: readonly string[]): boole
     if (data !== undefined && now.size === stat.size && readFileSync(path).equals(data))
       return fixMode(path, stat, now);
     if (target !== undefined && readlinkSync(path) === target) return false;
-    if (data === undefined && target === undefined) return false; // bulk, or what makes nothing run
+    if (data === undefined && target === undefined) return false; // its content was not recorded, because changing it makes nothing run
   }
   if (stat.isDirectory()) return bringBack(path, stat, searched);
   removeWhole(path);
@@ -135,7 +135,7 @@ function fixMode(path: string, stat: Stats, now: Stats): boolean {
     try {
       chownSync(path, stat.uid, stat.gid);
     } catch {
-      // Only root may give files away, and then nobody else has done so.
+      // Only root can give files away, so if we are not root, the command cannot have changed the owner either.
     }
   }
   if (now.mode === stat.mode) return false;
@@ -146,7 +146,7 @@ function fixMode(path: string, stat: Stats, now: Stats): boolean {
 /** A folder that was moved away is moved back with everything in it. One that is gone is created again. */
 function bringBack(path: string, stat: Stats, searched: readonly string[]): boolean {
   let moved = findFolder(stat, searched);
-  // It may lie inside what took its place, and must not go with it.
+  // It may have been moved into whatever took its place, and must not be removed together with that.
   if (moved?.startsWith(`${path}/`) === true) {
     const aside = `${path}.${process.pid}`;
     openFolders(path);
@@ -193,7 +193,7 @@ function openFolder(path: string): void {
 
 const maxSearched = 20_000;
 
-/** The number of a folder that is gone is soon given to another, which was born later. */
+/** The inode number of a removed folder is soon reused, but the new folder has a later time of birth. */
 function findFolder({ ino, dev, birthtimeMs }: Stats, roots: readonly string[]): string | undefined {
   const folders = [...roots];
   for (let seen = 0; folders.length > 0 && seen < maxSearched;) {

@@ -1,7 +1,7 @@
 /**
- * What a plan of mounts saw of the disk. A plan follows from its grant and from these looks alone, so it may serve
- * again as long as each of them gives the same answer. They are really repeated: nothing is concluded from the time
- * a file was changed, which some file systems keep only roughly.
+ * What a plan of mounts found on the disk. A plan depends only on its grant and on these checks, so it can
+ * be used again as long as each check gives the same answer. The checks are really repeated: modification
+ * times are not relied on, because some file systems store them only roughly.
  */
 import { lstatSync, statSync, type Stats } from "node:fs";
 import { lookFor, resolved } from "./there.ts";
@@ -13,13 +13,13 @@ export interface Looks {
   stat(path: string): Stats | undefined;
   /** The path without links. Undefined if nothing is there, or nothing that we may look at. */
   real(path: string): string | undefined;
-  /** Which of these names may exist; the function finds it out anew. */
+  /** Which of these names may exist. The function finds it out again each time. */
   names(paths: readonly string[]): () => ReadonlySet<string>;
   /** The answer to any other question. */
   ask<T>(question: () => T, isSame: (before: T, now: T) => boolean): T;
-  /** The plan depends on something that is too dear to be looked at twice, so it serves once. */
+  /** The plan depends on something that is too expensive to check again, so it is used only once. */
   serveOnce(): void;
-  /** Looks at everything once more. True if nothing is different. */
+  /** Repeats every check. True if all answers are the same. */
   stillHold(): boolean;
 }
 
@@ -63,13 +63,16 @@ export function createLooks(): Looks {
       try {
         return again.every((isSame) => isSame());
       } catch {
-        return false; // what can no longer be looked at is planned anew, and that says why
+        return false; // it can no longer be looked at, so a new plan is made, which reports the reason
       }
     },
   };
 }
 
-/** The same file or folder, of the same kind, owner and mode. A number that was given away is told by its birth. */
+/**
+ * The same file or folder, with the same kind, owner and mode. A reused inode number is recognised by the
+ * time of birth.
+ */
 function isSameFile(a: Stats | undefined, b: Stats | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (

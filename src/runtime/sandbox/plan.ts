@@ -30,16 +30,15 @@ export interface Plan {
   readonly roots: readonly string[];
   /** Repositories below the roots are protected, and new ones are moved aside. */
   readonly guardsRepositories?: boolean;
-  /**
-   * Protected names that no mount can hold, because they are missing now or are links. They are watched
-   * instead (see guard.ts).
-   */
+  /** Protected names that no mount can hold: missing ones, and links. They are watched instead (see guard.ts). */
   readonly watched: readonly string[];
-  /** Each says anew which of the names below one root may exist. */
+  /** Each function finds out again which of the names below one root may exist. */
   readonly names?: readonly (() => ReadonlySet<string>)[];
-  /** Those of them that are links; the `.git` of repositories below the roots; where the command starts, without links. */
+  /** Those of the watched names that are links. */
   readonly links?: readonly string[];
+  /** The `.git` of each repository below the roots. */
   readonly repositories?: readonly string[] | undefined;
+  /** Where the command starts, with links resolved. */
   readonly here?: string | undefined;
 }
 
@@ -103,7 +102,7 @@ export function planMounts(grant: Grant, given: PlanOptions): Plan {
   }
   entries.push(...hide([...grant.mask, ...(options.programs ?? [])]), ...ownEntries(roots, options, hide));
   return {
-    ...guarded, // but for its entries
+    ...guarded, // its entries are replaced below
     everything,
     roots,
     entries: layered(entries),
@@ -231,7 +230,7 @@ function protect(root: string, path: string, found: Protections, looks: Looks): 
   if (real === undefined) return;
   found.entries.push(...entry(real, "read", looks));
   if (stat.isFile() && path.endsWith(`${sep}.git`)) {
-    looks.serveOnce(); // what stands in the file decides
+    looks.serveOnce(); // the content of the file decides, and it is not looked at again
     found.entries.push(
       ...gitFolders(path)
         .filter((folder) => contains(root, folder))

@@ -31,7 +31,7 @@ export interface Prepared {
   readonly stamp?: string;
 }
 
-/** What decides about a view, besides the disk. */
+/** Everything besides the disk that a view depends on. */
 export interface Wanted {
   readonly launch: Launch;
   /** The grant of the launch, as it is to be mounted. */
@@ -99,12 +99,15 @@ function isHeld({ writes = "direct" }: Grant): boolean {
   return writes !== "direct";
 }
 
-/** A held command has a run of its own, one with a proxy its own socket, and one that is not apart its own words. */
+/**
+ * Not a held command, which has a run of its own; not one with a proxy, which has a socket of its own; and
+ * not one whose sandbox is part of its own command line.
+ */
 function mayBeKept({ grant, apart, visible }: Wanted): boolean {
   return apart && !isHeld(grant) && visible.length === 0;
 }
 
-/** Everything of a wish that `prepare` and the words for bubblewrap read. */
+/** Compares everything that `prepare` and the command line of bubblewrap read. */
 function isSameWish(a: Wanted, b: Wanted): boolean {
   return (
     mayBeKept(b) &&
@@ -151,8 +154,8 @@ function stampOf(wrapper: readonly string[], looks: Looks): string {
 const ownDevices = new Set(["/dev", "/dev/shm", "/dev/pts"]);
 
 /**
- * For a sandbox with a /dev of its own, in which nothing of the host's is to be seen but what is mounted
- * there. So nothing else in it has to be hidden, and the folder that the command starts in has to be shown.
+ * For a sandbox with its own /dev, which shows nothing of the host's except what is mounted there. So
+ * nothing else in it has to be hidden, but the folder that the command starts in has to be mounted.
  */
 function withOwnDevices(plan: Plan): Plan {
   const isDevice = (path: string) => contains("/dev", path);

@@ -74,7 +74,7 @@ export function seatbeltProfile({ plan, grant, protect, tempFolder, proxyPort }:
   return { text: `${text}\n`, parameters };
 }
 
-/** Renaming a folder on the way to a protected name would take the name out of the rule's sight. */
+/** If a folder above a protected name could be renamed, the rule would no longer match the name. */
 function folders(path: string, plan: Plan): readonly string[] {
   const root = plan.roots.find((one) => path.startsWith(one + sep));
   if (root === undefined) return [];
@@ -95,7 +95,10 @@ function network(grant: Grant, proxyPort: number | undefined): readonly string[]
   return proxyPort === undefined ? [] : [`(allow network-outbound (remote ip "localhost:${proxyPort}"))`];
 }
 
-/** A path as a pattern that matches it in any letter case. A character that could end the pattern matches anything: it only forbids more. */
+/**
+ * A path as a pattern that matches it in any letter case. A character that could end the pattern is replaced
+ * by one that matches anything, which only forbids more.
+ */
 export function anyCase(path: string): string {
   return Array.from(path, (character) => {
     const [lower, upper] = [character.toLowerCase(), character.toUpperCase()];

@@ -15,7 +15,7 @@ import { proxyEnv } from "./relay.ts";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
 import type { Session } from "./session.ts";
 
-/** By its fixed path: a PATH entry could put another one in front. */
+/** Started by its fixed path, because an entry of PATH could put another program of that name first. */
 export const seatbeltProgram = "/usr/bin/sandbox-exec";
 const name = "seatbelt";
 

@@ -21,18 +21,21 @@ import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
 export interface Session {
   /** The host's folder behind the private temp folder, made when first needed; one per user it runs commands as. */
   tempFolder(owner: { readonly uid: number; readonly gid: number } | undefined): string;
-  /** What a command may have changed nevertheless is put back when it has ended. */
+  /** Restores, when the command has ended, what it changed although it should not have. */
   guard(guarded: Guarded): Guard;
   /** The `.git` of every repository below these folders. */
   repositories(roots: readonly string[]): readonly string[];
-  /** What lay at these paths within the last second, because thirty masks are looked up for every command. */
+  /**
+   * What was at these paths within the last second. It is remembered because every command has some thirty
+   * masks to look up.
+   */
   hide(paths: readonly string[]): readonly PlanEntry[];
   hostSockets(): readonly string[];
   /** Our own folders: sessions, journals, logins, settings. */
   readonly own: OwnFolders;
   /** Where what is written to these roots can be held, or why nowhere. */
   place(roots: readonly string[], owner: Owner | undefined): Place | NoPlace;
-  /** A command runs unconfined: what appears from now on may be rightful. */
+  /** A command runs unconfined, so protected names that appear from now on may be legitimate. */
   ranUnconfined(): void;
   close(): Promise<void>;
 }
@@ -42,7 +45,7 @@ export interface Guarded {
   readonly watched: readonly string[];
   /** Those of them that are links, if somebody has just looked. */
   readonly links?: readonly string[];
-  /** Each says anew which of them may exist. */
+  /** Each function finds out again which of them may exist. */
   readonly names?: readonly (() => ReadonlySet<string>)[];
   /** The `.git` of each repository below the roots, if somebody has just looked. */
   readonly repositories?: readonly string[] | undefined;
@@ -88,7 +91,7 @@ export function createSession(machine: Machine, outputs?: string): Session {
       const there = new Set(known ?? repositories.find(searched));
       return {
         undo: () => {
-          // Each of the three always runs: what one finds must not keep another from looking.
+          // All three always run: what one of them finds must not keep the others from looking.
           const made = names.undo();
           const changed = putBack(trees, roots);
           const appeared = repositories.find(searched).filter((path) => !there.has(path));
@@ -102,7 +105,8 @@ export function createSession(machine: Machine, outputs?: string): Session {
       folders: [...new Set([machine.stateDir, configDir(machine.env)])],
       ...defined({ kept: outputs }),
     },
-    // Without its capabilities root cannot enter others' closed folders: nothing there needs hiding, or could be hidden.
+    // Without its capabilities, root cannot enter folders that others have closed, so nothing in them needs to be
+    // hidden, or could be.
     hostSockets: () =>
       sockets("host").filter((path) => machine.uid !== 0 || canReach(path, { uid: machine.uid, gid: machine.gid })),
     place: (roots, owner) =>

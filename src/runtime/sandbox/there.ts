@@ -16,7 +16,7 @@ export function thatMayExist(paths: readonly string[]): ReadonlySet<string> {
   return lookFor(paths)();
 }
 
-/** Finds it out with every call. The answer is the same set as the last one, if the folders hold the same names. */
+/** Looks again with every call, and returns the same set object as before if the folders still hold the same names. */
 export function lookFor(paths: readonly string[]): () => ReadonlySet<string> {
   const folders = byFolder(paths);
   let lists: readonly (readonly string[] | undefined)[] | undefined;

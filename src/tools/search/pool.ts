@@ -5,19 +5,19 @@ import { workerSource, type WorkerAnswer, type WorkerJob } from "./worker.ts";
 
 /** Threads for searches of one session, kept warm, and ended when nobody has searched for a while. */
 export interface SearchPool {
-  /** Threads for one search; what they do not finish in time is refused, and they are ended. */
+  /** Threads for one search. Jobs that they do not finish in time are rejected, and the threads are ended. */
   start(timeoutMs: number, signal: AbortSignal): SearchRun;
 }
 
 interface SearchRun {
-  /** Jobs are worked off while the next ones are still being put together; a second one is given to a second thread. */
+  /** A job begins while the next ones are still being prepared, and a second job goes to a second thread. */
   send(job: Omit<WorkerJob, "id">): Promise<WorkerAnswer>;
   /** No more jobs: the threads may be used by another search. */
   finish(): void;
 }
 
 const idleMs = 20_000;
-/** Of one search, and as many as are kept. */
+/** How many threads one search uses, and how many are kept for the next one. */
 const maxThreads = Math.min(2, availableParallelism());
 
 export function createSearchPool(): SearchPool {

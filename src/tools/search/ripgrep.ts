@@ -6,7 +6,10 @@ import type { SearchHit, SearchRequest, SearchResult } from "./request.ts";
 
 const pathKey = "search.ripgrep";
 
-/** Where ripgrep is: named (or ruled out with `false`) by the host as the service `ripgrep`, on the PATH, or installed beside us; looked for once a session. */
+/**
+ * Finds ripgrep: named by the host as the service `ripgrep` (`false` means none), on the PATH, or installed
+ * beside us. It is looked for once per session.
+ */
 export async function findRipgrep(ctx: Pick<ToolContext, "session" | "service">): Promise<string | undefined> {
   if (ctx.session.has(pathKey)) {
     const known = ctx.session.get(pathKey);
@@ -32,7 +35,7 @@ function isProgram(path: string): boolean {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    // Not there, or not ours to run: both mean 'not this one'.
+    // It does not exist or we may not run it. In both cases the next place is tried.
     return false;
   }
 }
@@ -43,7 +46,7 @@ async function installed(): Promise<string | undefined> {
     const { rgPath } = (await import(name)) as { readonly rgPath?: unknown };
     return typeof rgPath === "string" && isProgram(rgPath) ? rgPath : undefined;
   } catch {
-    // An optional package: without it there is our own search.
+    // The package is optional. Without it, our own search is used.
     return undefined;
   }
 }
@@ -69,7 +72,8 @@ export async function searchWithRipgrep(
     ctx.session.set(pathKey, undefined);
     return undefined;
   }
-  // Silent: only files that may not be read (`--no-messages`), and those are not to be found.
+  // With `--no-messages`, an error without a message means files that may not be read, and those are not to be found
+  // anyway.
   const complaint = (result.stderr.head + result.stderr.tail).trim();
   if (result.exitCode === 2 && complaint !== "") throw new CallError("invalid_input", `ripgrep: ${complaint}`);
   const found = readHits(result.stdout.head + result.stdout.tail, request.lines);
@@ -96,7 +100,7 @@ function toArguments(request: SearchRequest): readonly string[] {
 
 /** To sort, ripgrep searches with one thread and takes three times as long; a list of names is sorted here instead. */
 async function newestFirst(hits: readonly SearchHit[], ctx: ToolContext): Promise<readonly SearchHit[]> {
-  // A file that went meanwhile, or whose name is no text, is listed last.
+  // A file that has disappeared in the meantime, or whose name is not valid text, is listed last.
   const timeOf = async ({ path }: SearchHit) => (await ctx.files.stat(path).catch(() => undefined))?.modifiedMs ?? 0;
   const dated = await Promise.all(hits.map(async (hit) => ({ hit, at: await timeOf(hit) })));
   return dated.toSorted((a, b) => b.at - a.at || (a.hit.path < b.hit.path ? -1 : 1)).map(({ hit }) => hit);

@@ -14,7 +14,7 @@ import type { FolderFiles, WorkerHit } from "./worker.ts";
 const timeoutMs = 30_000;
 const maxFiles = 200_000;
 const maxFileBytes = 64 * 1024 * 1024;
-/** Of a file that is named itself. */
+/** The limit for a file that was itself named as the place to search. */
 const maxSingleBytes = 1024 * 1024 * 1024;
 const linesPerFile = 50;
 const batchSize = 400;
@@ -22,7 +22,7 @@ const batchSize = 400;
 export async function search(request: SearchRequest, ctx: ToolContext): Promise<SearchResult> {
   const root = await ctx.files.resolve(request.path, "read");
   const entry = await ctx.files.stat(root);
-  // A pipe or a device would be waited for, not searched.
+  // Reading a pipe or a device could block for ever.
   if (entry?.type === "other") throw new CallError("denied", `${request.path} is neither a file nor a folder.`);
   if (entry?.type === "file" && entry.sizeBytes > maxSingleBytes)
     throw new CallError("failed", `${request.path} is too large to search (${entry.sizeBytes} bytes).`);
@@ -51,7 +51,7 @@ async function searchHere(request: SearchRequest, ctx: ToolContext): Promise<Sea
     // The thread reads one batch while the next is still being listed.
     for await (const batch of batches(candidates(request, ctx))) {
       const answer = look(batch.folders);
-      // It may fail while the walk goes on; it is told below, when all are awaited.
+      // It may fail while the walk is still going on. The error is reported below, where all jobs are awaited.
       answer.catch(() => undefined);
       answers.push(answer);
       files += batch.count;
@@ -73,11 +73,11 @@ async function searchHere(request: SearchRequest, ctx: ToolContext): Promise<Sea
 
 interface Batch {
   readonly folders: readonly FolderFiles[];
-  /** How many files. */
+  /** The number of files in all of these folders. */
   readonly count: number;
 }
 
-/** Enough files at once that handing them over costs nothing beside reading them. */
+/** Puts so many files into one job that handing them over costs little compared with reading them. */
 async function* batches(source: AsyncIterable<Found>): AsyncGenerator<Batch> {
   let folders: FolderFiles[] = [];
   let count = 0;
@@ -128,8 +128,8 @@ function toRegExp(request: SearchRequest): { readonly pattern: string; readonly 
 }
 
 /**
- * A text that every match contains, or an empty one where that is not plain to see. Bytes are searched for a
- * text much faster than for a pattern, and most files contain neither.
+ * A text that every match contains, or an empty text if none is obvious. Searching bytes for a text is much
+ * faster than for a pattern, and most files contain neither.
  */
 export function literalOf(pattern: string, flags: string): string {
   if (flags.includes("i")) return "";
@@ -140,7 +140,7 @@ export function literalOf(pattern: string, flags: string): string {
     run = "";
   };
   for (const [, escaped, plain, count] of pattern.matchAll(/(?:\\([^])|([^]))([*+?]\??)?/g)) {
-    // After a group, a class or alternatives nothing is plain to see, nor where a letter names another character.
+    // With a group, a class, alternatives, or an escape that stands for another character, no text is obvious.
     if (escaped === undefined ? /[()[\]{}|]/.test(plain!) : /[^\WbBdDsSwW]/.test(escaped)) return "";
     const isItself = escaped === undefined ? !/[.^$]/.test(plain!) : !/\w/.test(escaped);
     if (isItself && (count === undefined || count.startsWith("+"))) run += escaped ?? plain;
@@ -154,8 +154,9 @@ export function literalOf(pattern: string, flags: string): string {
 const frequent = " etaoinrslcdupm_fgh().,;:=\"'/-0123456789bvywkx{}[]<>STCEARINLPDMOFU";
 
 /**
- * Bytes are searched for the first one of a text, so the text had better begin with a rare one. Half of it stays,
- * so that it still tells something.
+ * Bytes are searched for the first character of a text, so the search is faster if that is a rare one.
+ * Frequent ones are cut off for that, but at least half of the text stays, so that it still excludes most
+ * files.
  */
 function fromRarest(text: string): string {
   const rank = (at: number) => (frequent.indexOf(text[at]!) + frequent.length) % frequent.length;
@@ -166,7 +167,7 @@ function fromRarest(text: string): string {
 
 const poolKey = "search.pool";
 
-/** One pool a session. */
+/** There is one pool per session. */
 function poolOf(ctx: ToolContext): SearchPool {
   // Only this function writes the key, so what is there is a pool.
   const known = ctx.session.get(poolKey) as SearchPool | undefined;

@@ -1,4 +1,4 @@
-/** The files a search looks into: not the ignored, the hidden, nor links. */
+/** The files that a search looks into: no ignored ones, no hidden ones and no links. */
 import { join, relative as relativePath, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
 import { CallError, type ToolContext } from "../../index.ts";
@@ -11,7 +11,10 @@ interface Folder {
 }
 
 interface Rules {
-  /** Where the ignore file lies below the search's beginning, or the way down to it from above. */
+  /**
+   * If the ignore file is below the folder where the search begins: its path from there. If it is above that
+   * folder, `above` is the path from the ignore file down to it.
+   */
   readonly below: string;
   readonly above: string;
   readonly matcher: Ignore;
@@ -65,7 +68,8 @@ async function visit(
   accepts: (relative: string) => boolean,
 ): Promise<{ readonly names: readonly string[]; readonly below: readonly Folder[] }> {
   const entries = await files.names(folder.path).catch((error: unknown) => {
-    // Unreadable or gone meanwhile: the rest of the tree is still worth searching. The root itself is not excused.
+    // The folder cannot be read or is gone by now, and the rest of the tree is still searched. Only for the root
+    // this is an error.
     if (CallError.is(error) && folder.relative !== "") return [];
     throw error;
   });

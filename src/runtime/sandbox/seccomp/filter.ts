@@ -9,10 +9,10 @@ import { absent, asked, attributes, auditArchitecture, refused, setIdCalls, sysc
 import type { Architecture, SyscallName } from "./syscalls.ts";
 
 /**
- * Which socket families stay. `private`: the command has a network namespace of its own, so loopback
- * and unix sockets are harmless. `host`: the network is granted, and the host's sockets are hidden.
- * Where they are not: `unix`, none of the network; `tcp`, Landlock limits the ports, so only streams;
- * `inet`, the network is granted, but no socket that connects by path.
+ * Which sockets are allowed. `private`: the command has its own network namespace, so loopback and unix
+ * sockets are harmless. `host`: the network is granted, and the host's sockets are hidden. The others are
+ * for commands that can see the host's sockets. `unix`: nothing of the network. `tcp`: only streams, because
+ * Landlock limits their ports. `inet`: the network is granted, but no socket that connects by path.
  */
 export type SocketRule = "private" | "host" | "unix" | "tcp" | "inet";
 
@@ -20,19 +20,29 @@ export interface FilterOptions {
   readonly architecture: Architecture;
   readonly sockets: SocketRule;
   /**
-   * No namespace keeps the host's files and its shared memory apart (Landlock). Then what takes a path
-   * and Landlock does not see is asked about (native/supervisor.c answers), and what nobody needs is refused.
+   * True if no namespace separates the command from the host's files and shared memory (Landlock). System
+   * calls that take a path and that Landlock does not check are then put to the launcher
+   * (native/supervisor.c), and calls that nobody needs are refused.
    */
   readonly hostView?: boolean;
-  /** Put every program start to the launcher (native/starts.c). */
+  /** Ask the launcher about every program start (native/starts.c). */
   readonly starts?: StartQuestions;
-  /** The launcher judges starts from inside this filter and finds files by openat2: only `startFilter` takes that away. */
+  /**
+   * The launcher judges starts under this filter and finds files with openat2, which is therefore allowed
+   * here. `startFilter` forbids it.
+   */
   readonly judgedInside?: boolean;
-  /** Files outside may only be opened for reading, and that must not cut them short (for kernels whose Landlock overlooks it). */
+  /**
+   * Files outside may only be opened for reading, and opening must not truncate them. For kernels whose
+   * Landlock does not check truncation.
+   */
   readonly refuseTruncate?: boolean;
 }
 
-/** `words`: once more when the program has been loaded, because its words could be changed before. */
+/**
+ * `words`: the launcher looks once more when the program has been loaded, because its arguments could be
+ * changed before that.
+ */
 export type StartQuestions = "program" | "words";
 
 const action = { allow: 0x7fff0000, kill: 0x80000000, errno: 0x00050000, ask: 0x7fc00000 } as const;
@@ -58,7 +68,7 @@ const socketType = { bits: 0xf, stream: 1, sequence: 5 } as const;
 /** The letters of file systems' own requests: flags, labels, encryption, snapshots; some need no more than an open file. */
 const fileRequests = { bits: 0xff00, letters: [0x6600, 0x5800, 0x7600, 0x9400, 0xf500] } as const;
 
-/** ENOSYS makes libc and language runtimes fall back without a word. */
+/** ENOSYS makes libc and language runtimes fall back silently. */
 const fallBack: readonly SyscallName[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
 const inspected: readonly SyscallName[] = ["ioctl", "socket", "clone", "unshare"];
 
@@ -153,7 +163,10 @@ const startCalls: Readonly<Record<StartQuestions, readonly SyscallName[]>> = {
   words: ["execve", "execveat", "set_tid_address"],
 };
 
-/** Asks about program starts: lies over the filter of a sandbox that is shared, and completes it (`judgedInside`). */
+/**
+ * Asks the launcher about program starts. It is installed on top of the filter of a shared sandbox, which it
+ * completes (`judgedInside`).
+ */
 export function startFilter(architecture: Architecture, starts: StartQuestions): Uint8Array {
   return assemble([
     { load: offset.nr },
@@ -196,7 +209,10 @@ const refuseFileRequests: readonly Step[] = [
   ...fileRequests.letters.map((k): Step => ({ test: "eq", k, yes: "unsupported" })),
 ];
 
-/** Kinds that reach nobody before they connect; a datagram may name its receiver each time, where no filter sees it. */
+/**
+ * Socket types that reach nobody before they connect. A datagram may name a new receiver each time, which no
+ * filter can see.
+ */
 const connecting: readonly Step[] = [
   { load: offset.arg(1) },
   { and: socketType.bits },
@@ -204,7 +220,10 @@ const connecting: readonly Step[] = [
   { test: "eq", k: socketType.sequence, yes: "allow", no: "refuse" },
 ];
 
-/** Limits and priorities of whoever calls: without a process namespace a number may be anybody's. */
+/**
+ * Limits and priorities may be set for the caller only: without a process namespace, any other number may be
+ * somebody else's process.
+ */
 const ofItselfOnly: readonly Step[] = [
   { label: "of-second" },
   { load: offset.arg(1) },
@@ -222,7 +241,7 @@ const internetStreams: readonly Step[] = [
   { and: socketType.bits },
   { test: "eq", k: socketType.stream, no: "refuse" },
   { load: offset.arg(2) },
-  // Other stream protocols (SCTP, MPTCP) are not covered by Landlock's TCP rules: IPPROTO_IP and TCP only.
+  // Only IPPROTO_IP and TCP, because Landlock's TCP rules do not cover other stream protocols (SCTP, MPTCP).
   { test: "eq", k: 0, yes: "allow" },
   { test: "eq", k: 6, yes: "allow", no: "refuse" },
 ];
@@ -230,7 +249,10 @@ const internetStreams: readonly Step[] = [
 const O_TRUNC = 0x200;
 const O_WRONLY_or_RDWR = 3;
 
-/** Cutting by path, and the two forms of open whose flags can be seen; openat2 hides them, so it is not there. */
+/**
+ * Truncating by path, and the two forms of open whose flags a filter can see. openat2 hides its flags, so it
+ * is reported as missing.
+ */
 function truncations(number: (name: SyscallName) => number): readonly Step[] {
   const jumps = [
     ["truncate", "refuse"],
@@ -241,7 +263,7 @@ function truncations(number: (name: SyscallName) => number): readonly Step[] {
   return jumps.filter(([name]) => number(name) >= 0).map(([name, yes]): Step => ({ test: "eq", k: number(name), yes }));
 }
 
-/** What may be opened for writing is Landlock's to judge. What is left may still create a file with a mode. */
+/** Landlock decides what may be opened for writing. What remains may still create a file with a mode. */
 const truncatingOpens: readonly Step[] = [
   { label: "open" },
   { load: offset.arg(1) },

@@ -130,7 +130,7 @@ export function syscallNumber(name: SyscallName, architecture: Architecture): nu
   return syscalls[name][architecture === "x64" ? 0 : 1];
 }
 
-/** Told that the file system has none of that, tools go on quietly. */
+/** If tools are told that the file system does not support these, they continue without complaint. */
 export const attributes: readonly SyscallName[] = [
   "setxattr",
   "lsetxattr",
@@ -143,7 +143,7 @@ export const attributes: readonly SyscallName[] = [
   "file_setattr",
 ];
 
-/** The C library has used utimensat instead for years; memory and queues of System V are the host's. */
+/** The C library has used utimensat instead for years. Shared memory and queues of System V belong to the host. */
 export const absent: readonly SyscallName[] = [
   "utime",
   "utimes",
@@ -163,7 +163,10 @@ export const absent: readonly SyscallName[] = [
   "mq_unlink",
 ];
 
-/** A file that runs as its owner must not be left behind by a command of root's. openat2 hides its mode, so it is not there. */
+/**
+ * A command of root must not leave behind a file that runs as its owner. openat2 hides its mode, so it is
+ * reported as missing.
+ */
 export const setIdCalls: readonly (readonly [readonly SyscallName[], string])[] = [
   [["chmod", "fchmod", "creat", "mknod"], "mode-second"],
   [["fchmodat", "fchmodat2", "mknodat"], "mode-third"],
@@ -172,7 +175,7 @@ export const setIdCalls: readonly (readonly [readonly SyscallName[], string])[] 
   [["openat2"], "nosys"],
 ];
 
-/** Change what Landlock does not see, by path or by descriptor. */
+/** Calls that change things which Landlock does not check, by path or by descriptor. */
 export const asked: readonly SyscallName[] = [
   "chmod",
   "fchmod",
