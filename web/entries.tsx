@@ -121,6 +121,7 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
           {ruling.decision === "allow" ? "Allowed" : ruling.decision === "deny" ? "Refused" : "Asked"} by {ruling.by}:{" "}
           {visible(ruling.reason)}
           {ruling.rule === undefined ? null : <code> {visible(ruling.rule)}</code>}
+          {ruling.ruleFile === undefined ? "" : ` in ${visible(ruling.ruleFile)}`}
           {entry.confined === false ? " (outside the sandbox)" : ""}
         </p>
       )}

@@ -41,7 +41,13 @@ export interface CallEntry extends Common {
   tool: string;
   input: unknown;
   state: "asked" | "waiting" | "running" | "ok" | "failed";
-  ruling?: { readonly decision: string; readonly by: string; readonly reason: string; readonly rule?: string };
+  ruling?: {
+    readonly decision: string;
+    readonly by: string;
+    readonly reason: string;
+    readonly rule?: string;
+    readonly ruleFile?: string;
+  };
   confined?: boolean;
   startedAt?: number;
   durationMs?: number;

@@ -16,6 +16,7 @@ import {
   type CommandContext,
   type RouteMap,
 } from "@stricli/core";
+import { distance, nearest } from "../base/text.ts";
 
 type Target = Command<CommandContext> | RouteMap<CommandContext>;
 
@@ -72,10 +73,15 @@ interface Body {
 }
 
 function describeGroup(group: RouteMap<CommandContext>, path: string): Body {
-  const rows = group.getAllEntries().map(({ name, target }) => [name.original, target.brief] as const);
+  const entries = group.getAllEntries();
+  const rows = entries.map(({ name, target }) => [name.original, target.brief] as const);
+  const usual = group.getDefaultCommand();
+  const alone = entries.find(({ target }) => target === usual)?.name.original;
+  const more =
+    alone === undefined ? "" : `Without a command it is '${alone}', and takes its flags: callgate ${path} [FLAGS].\n`;
   return {
-    usage: `Usage: callgate ${path} COMMAND …`,
-    rest: `Commands:\n${columns(rows)}\n\ncallgate ${path} COMMAND --help says what each takes.`,
+    usage: `Usage: callgate ${path} ${bracket("COMMAND", alone !== undefined)} …`,
+    rest: `Commands:\n${columns(rows)}\n\n${more}callgate ${path} COMMAND --help says what each takes.`,
   };
 }
 
@@ -168,17 +174,21 @@ function columns(rows: readonly (readonly [string, string])[]): string {
  * One sentence without a full stop; whoever prints it says which command's help has the rest. Stricli's own function for
  * this goes by the names of its classes, which do not survive being minified.
  */
-export function describeMistake(error: unknown): string {
+export function describeMistake(error: unknown, target: Target, path: string): string {
   if (error instanceof FlagNotFoundError)
-    return `there is no flag ${dashed(error.input)}${didYouMean(error.corrections.map(dashed))}`;
+    return `there is no flag ${dashed(error.input)}${didYouMean(near(error.input, error.corrections).map(dashed))}`;
   if (error instanceof AliasNotFoundError) return `there is no flag -${error.input}`;
   if (error instanceof ArgumentParseError)
     return `${place(error.externalFlagNameOrPlaceholder)}: ${toText(error.exception)}`;
   if (error instanceof EnumValidationError)
-    return `${place(error.externalFlagName)}: '${error.input}' is none of ${error.values.join(", ")}`;
+    return `${place(error.externalFlagName)}: '${error.input}' is none of ${error.values.join(", ")}${didYouMean(nearest(error.input, error.values, 1))}`;
   if (error instanceof UnsatisfiedFlagError) {
     const { externalFlagName: name, nextFlagName: next } = error;
     return `${place(name)} needs a value${next === undefined ? "" : `, and ${place(next)} follows it`}`;
+  }
+  if (error instanceof UnexpectedPositionalError && !("parameters" in target)) {
+    const names = target.getAllEntries().map(({ name }) => name.original);
+    return `there is no command '${path} ${error.input}'${didYouMean(nearest(error.input, names, 1))}`;
   }
   if (error instanceof UnexpectedPositionalError)
     return `'${error.input}' is one argument too many: it takes ${error.expectedCount === 0 ? "none" : error.expectedCount}`;
@@ -189,6 +199,11 @@ export function describeMistake(error: unknown): string {
   if (error instanceof InvalidNegatedFlagSyntaxError) return `${place(error.externalFlagName)} takes no value`;
   if (error instanceof UnexpectedFlagError) return `${place(error.externalFlagName)} is given twice`;
   return toText(error);
+}
+
+/** Stricli's corrections are within a number of letters, however short the word is: `foo` is not a slip of `cwd`. */
+function near(input: string, corrections: readonly string[]): readonly string[] {
+  return corrections.filter((word) => distance(input, word) * 2 <= input.length);
 }
 
 /** The end of a sentence about a word that nobody knows. Stricli puts some corrections between backquotes. */

@@ -54,6 +54,15 @@ export async function readInput(argument: string | undefined): Promise<string> {
   const { readFile } = await import("node:fs/promises");
   const path = argument.startsWith("@") ? argument.slice(1) : argument;
   return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`cannot read ${path}: ${error.code ?? error.message}`);
+    throw new UsageError(unreadable(path, error));
   });
+}
+
+/** What is said about a file that could not be read. */
+export function unreadable(path: string, error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT") return `there is no file ${path}`;
+  if (code === "EISDIR") return `${path} is a folder, and a file is needed`;
+  if (code === "EACCES" || code === "EPERM") return `${path} cannot be read: this user may not (${code})`;
+  return `cannot read ${path}: ${code ?? String(error)}`;
 }

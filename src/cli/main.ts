@@ -44,7 +44,7 @@ async function loadCommand(name: string, given: readonly string[] = []) {
     localization: {
       text: {
         ...stricli.text_en,
-        exceptionWhileParsingArguments: (error) => `callgate: ${describeMistake(error)} ${hint}`,
+        exceptionWhileParsingArguments: (error) => `callgate: ${describeMistake(error, target, path)} ${hint}`,
         noCommandRegisteredForInput: ({ input, corrections }) =>
           `callgate: there is no command '${path} ${input}'${didYouMean(corrections)} ${hint}`,
       },

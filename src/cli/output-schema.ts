@@ -1,17 +1,16 @@
 /** `--output-schema`: the schema that the answer has to fit. The session holds the model to it. */
 import { readFileSync } from "node:fs";
-import { errorCode } from "../base/error.ts";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { surveySchema } from "../schema/fault.ts";
 import { nearest } from "../base/text.ts";
-import { UsageError } from "./io.ts";
+import { unreadable, UsageError } from "./io.ts";
 
 export function loadOutputSchema(path: string): JsonObject {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw new UsageError(`cannot read ${path}: ${errorCode(error)}`);
+    throw new UsageError(unreadable(path, error));
   }
   const read = parseJson(text);
   if (!read.ok || !isObject(read.value)) throw new UsageError(`${path} is no JSON Schema: it is not a JSON object`);

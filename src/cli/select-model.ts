@@ -6,7 +6,7 @@ import { stateDir } from "../base/paths.ts";
 import type { Dialect } from "../dialect/index.ts";
 import type { Model, ModelRequest } from "../spec/model.ts";
 import { createProviderModel, type ProviderModelOptions } from "../model/provider-model.ts";
-import { guessProvider, providerForWire, providers, type Provider } from "../model/providers.ts";
+import { guessProvider, providerForWire, providers, unknownProvider, type Provider } from "../model/providers.ts";
 import { isWireName, wireNames, type Codec, type WireName } from "../wire/codec.ts";
 import type { ModelList } from "../model/list-models.ts";
 import type { ProfileForm } from "../registry/profile.ts";
@@ -197,13 +197,13 @@ function withForm(wanted: WantedWire, form: ProfileForm): WantedWire {
 }
 
 async function speakDialect(http: Model, wanted: WantedWire, record: ModelRecord | undefined): Promise<Model> {
-  const [{ createTextModel }, { findDialect }] = await Promise.all([
+  const [{ createTextModel }, { findDialect, unknownDialect }] = await Promise.all([
     import("../model/text.ts"),
-    import("../dialect/index.ts"),
+    import("../dialect/dialects.ts"),
   ]);
   const { dialect = "auto", native = false } = wanted;
   if (typeof dialect === "string" && findDialect(dialect) === undefined)
-    throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
+    throw new UsageError(`${unknownDialect(dialect)} ('callgate dialects' lists them)`);
   const profile = record?.profile;
   return createTextModel(http, dialect, {
     native,
@@ -247,7 +247,7 @@ export function chooseProvider(
 ): { readonly name: string; readonly provider: Provider } {
   if (config.provider !== undefined) {
     if (!Object.hasOwn(providers, config.provider)) {
-      throw new UsageError(`there is no provider '${config.provider}': ${Object.keys(providers).join(", ")}`);
+      throw new UsageError(unknownProvider(config.provider));
     }
     return { name: config.provider, provider: providers[config.provider]! };
   }

@@ -2,9 +2,8 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { errorCode } from "../base/error.ts";
 import { readTemplateSource, TemplateError, type TemplateSource } from "../template/index.ts";
-import { UsageError } from "./io.ts";
+import { unreadable, UsageError } from "./io.ts";
 
 /** GGUF keeps its header at the front; the weights behind it are never read. */
 const headerBytes = 64 << 20;
@@ -43,7 +42,7 @@ async function bytesOf(path: string): Promise<Uint8Array> {
     closeSync(handle);
     return head;
   } catch (error) {
-    throw new UsageError(`cannot read ${path}: ${errorCode(error) ?? String(error)}`);
+    throw new UsageError(unreadable(path, error));
   }
 }
 

@@ -124,6 +124,11 @@ export function toDialect(given: string | Dialect): Dialect {
   }
   const dialect = findDialect(given);
   if (dialect !== undefined) return dialect;
-  const [guess] = nearest(given, [...byName.keys()], 1);
-  throw new TypeError(`there is no dialect '${given}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`);
+  throw new TypeError(unknownDialect(given));
+}
+
+/** What is said about a name that is no dialect's. */
+export function unknownDialect(name: string): string {
+  const [guess] = nearest(name, [...byName.keys()], 1);
+  return `there is no dialect '${name}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`;
 }

@@ -1,4 +1,5 @@
 /** What was decided, as it is recorded and told. */
+import { defined } from "../base/json.ts";
 import { Refusal, type Ruling } from "../spec/call.ts";
 import type { CommandVerdict, Policy } from "./policy.ts";
 
@@ -16,12 +17,12 @@ export function byHook(reason: string): Ruling {
 }
 
 export function toRuling(verdict: CommandVerdict): Ruling {
-  const { decision, reason, rule, commands } = verdict;
+  const { decision, reason, rule, ruleFile, commands } = verdict;
   return {
     decision,
     reason,
     by: rule === undefined ? "policy" : "rule",
-    ...(rule === undefined ? {} : { rule }),
+    ...defined({ rule, ruleFile }),
     ...(commands.length === 0 ? {} : { commands }),
   };
 }

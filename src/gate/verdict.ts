@@ -12,6 +12,8 @@ export interface Verdict {
   readonly decision: Decision;
   readonly reason: string;
   readonly rule?: string;
+  /** The file in which that rule was written. */
+  readonly ruleFile?: string;
   readonly risk: Risk;
 }
 
@@ -37,7 +39,7 @@ export function refuseToAsk(verdict: Verdict, { approval }: PolicySettings): Ver
   return { ...verdict, decision: "deny", reason: `${verdict.reason} (nobody is asked under approval '${approval}')` };
 }
 
-function withoutRule({ rule: _rule, ...verdict }: Verdict): Verdict {
+function withoutRule({ rule: _rule, ruleFile: _file, ...verdict }: Verdict): Verdict {
   return verdict;
 }
 
@@ -46,6 +48,7 @@ export function ruleVerdict(rule: Rule): Verdict {
     decision: rule.decision,
     reason: rule.reason ?? `a rule says so: ${ruleName(rule)}`,
     rule: ruleName(rule),
+    ...(rule.source === undefined ? {} : { ruleFile: rule.source }),
     risk: "other",
   };
 }

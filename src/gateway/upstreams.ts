@@ -6,7 +6,7 @@ import { defined } from "../base/json.ts";
 import type { Model, ModelError, ModelRequest, Usage } from "../spec/model.ts";
 import type { SchemaTarget } from "../schema/normalize.ts";
 import { createHttpModel, type HttpModel } from "../model/http.ts";
-import { findDialect } from "../dialect/index.ts";
+import { findDialect, unknownDialect } from "../dialect/dialects.ts";
 import { createTextModel } from "../model/text.ts";
 import { type ProviderAddress, resolveProvider } from "../model/provider-model.ts";
 import { costOf, type Price } from "../session/price.ts";
@@ -173,7 +173,7 @@ function openTarget(
     ...defined({ keyName: address.keyName }),
   });
   if (dialect !== undefined && findDialect(dialect) === undefined)
-    throw new TypeError(`gateway: there is no dialect '${dialect}' ('callgate dialects' lists them)`);
+    throw new TypeError(`gateway: ${unknownDialect(dialect)} ('callgate dialects' lists them)`);
   const asking = dialect === undefined ? http : createTextModel(http, dialect);
   return {
     name: `${provider ?? new URL(address.baseUrl).host} ${model}`,

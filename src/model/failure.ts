@@ -91,6 +91,12 @@ export function readTransportFailure(error: unknown): ModelError {
   return { message: error.message, type: kind, code: error.kind };
 }
 
+/** What is said once nothing more is tried. A server that cannot be reached is mostly one that was not started. */
+export function withAdvice(error: ModelError): ModelError {
+  if (error.code !== "connect") return error;
+  return { ...error, message: `${error.message}. Is the model's server running, and is its address right?` };
+}
+
 /** What a server said when it refused: its message and its own code, however they are wrapped. */
 export function readRefusal(body: string): { readonly message: string; readonly code?: string } {
   try {

@@ -21,6 +21,7 @@ import {
   otherWire,
   readHttpFailure,
   readTransportFailure,
+  withAdvice,
   withoutKey,
 } from "./failure.ts";
 import { httpModelShape, type HttpModelOptions } from "./http-options.ts";
@@ -106,7 +107,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       const failure = isRefused ? withoutKey(answer, redact) : reader.failure();
       if (failure === undefined) return;
       const waitMs = failure.retryAfterMs ?? 250 * 2 ** attempt;
-      if (attempt >= retries || !isRetryable(failure)) return yield failed(failure);
+      if (attempt >= retries || !isRetryable(failure)) return yield failed(withAdvice(failure));
       if (waitMs > maxWaitMs) {
         const message = `${failure.message} It says to come back in ${describeMs(waitMs)}.`;
         return yield failed({ ...failure, message });

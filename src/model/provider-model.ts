@@ -3,7 +3,7 @@ import { defined } from "../base/json.ts";
 import type { Codec, EncodeOptions, Quirks, WireName } from "../wire/codec.ts";
 import { createHttpModel, type HttpModel } from "./http.ts";
 import type { HttpModelOptions } from "./http-options.ts";
-import { providerForWire, providers, type Provider } from "./providers.ts";
+import { providerForWire, providers, unknownProvider, type Provider } from "./providers.ts";
 
 /** A model at a provider from our table, or at your own address that speaks one of the wires. */
 export interface ProviderModelOptions extends Pick<
@@ -93,8 +93,7 @@ export async function createProviderModel(options: ProviderModelOptions): Promis
 
 function findProvider({ provider, wire }: ProviderModelOptions): Provider {
   if (provider === undefined) return providerForWire(wire ?? "chat");
-  if (!Object.hasOwn(providers, provider))
-    throw new TypeError(`there is no provider '${provider}': ${Object.keys(providers).join(", ")}`);
+  if (!Object.hasOwn(providers, provider)) throw new TypeError(unknownProvider(provider));
   return providers[provider]!;
 }
 

@@ -1,3 +1,4 @@
+import { nearest } from "../base/text.ts";
 import type { SchemaTarget } from "../schema/normalize.ts";
 import type { Quirks, WireName } from "../wire/codec.ts";
 
@@ -16,10 +17,10 @@ export interface Provider {
   readonly thinkTags?: boolean;
 }
 
-/** What most local servers share: Chat Completions, one system message, no extras. */
 /** A server that shows its thoughts accepts them back under the same name. */
 const ownThoughts = { echoReasoning: "reasoning_content", onlyOwnReasoning: true } as const;
 
+/** What most local servers share: Chat Completions, one system message, no extras. */
 const local = {
   wire: "chat",
   auth: "none",
@@ -146,6 +147,13 @@ const nameBeginnings: readonly (readonly [RegExp, string])[] = [
   [/^(?:mistral|ministral|magistral|codestral|devstral|pixtral)-/, "mistral"],
   [/^[\w.-]+:[\w.-]+$/, "ollama"],
 ];
+
+/** What is said about a name that is no provider's. */
+export function unknownProvider(name: string): string {
+  const known = Object.keys(providers);
+  const [guess] = nearest(name, known, 1);
+  return `there is no provider '${name}'${guess === undefined ? "" : `; did you mean '${guess}'?`} (${known.join(", ")})`;
+}
 
 /** The provider of a model, if the name alone tells. */
 export function guessProvider(model: string): string | undefined {

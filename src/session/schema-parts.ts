@@ -102,7 +102,7 @@ const ruling = object(
     reason: string,
     by: oneOf("policy", "rule", "person", "hook", "memory"),
   },
-  { rule: string, commands: list(words) },
+  { rule: string, ruleFile: string, commands: list(words) },
 );
 
 const ended = object(

@@ -87,6 +87,8 @@ export interface Ruling {
   readonly reason: string;
   /** The id or text of the rule that decided, if one did. */
   readonly rule?: string;
+  /** The file in which that rule was written, if it came from one. */
+  readonly ruleFile?: string;
   readonly by: "policy" | "rule" | "person" | "hook" | "memory";
   /** The commands found in the call, as words. */
   readonly commands?: readonly (readonly string[])[];

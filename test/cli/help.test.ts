@@ -64,6 +64,15 @@ test.each([
   [["serve", "token", "add"], "NAME is missing (callgate serve token add --help)"],
   [["tools", "list", "extra"], "'extra' is one argument too many: it takes none (callgate tools list --help)"],
   [["policy", "chek"], "there is no command 'policy chek'; did you mean check? (callgate policy --help)"],
+  [["tools", "lnt"], "there is no command 'tools lnt'; did you mean lint? (callgate tools --help)"],
+  [["acp", "--foo"], "there is no flag --foo (callgate acp --help)"],
+  [["exec", "-a", "nevr", "hi"], "unless-trusted, auto, interactive, disabled; did you mean never?"],
+  [["exec", "--provider", "opnai", "hi"], "there is no provider 'opnai'; did you mean 'openai'? (openai, anthropic"],
+  [["exec", "--wire", "text:hermse", "hi"], "did you mean 'hermes'? ('callgate"],
+  [["gateway", "--model", "gpt-5"], "OpenAI needs a key, and OPENAI_API_KEY is not set"],
+  [["exec"], "the prompt is empty: give one, as in callgate exec 'list .', or pipe one in"],
+  [["schema", "nowhere.json"], "there is no file nowhere.json"],
+  [["schema", "."], ". is a folder, and a file is needed"],
   [["policy", "check", "--shell", ""], "give one command"],
   [["trust", "nowhere"], "there is no folder"],
 ])("%j is told in words, with where to read on", async (words, message) => {
@@ -71,6 +80,35 @@ test.each([
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(message);
   expect(stderr.trim().split("\n")).toHaveLength(1);
+});
+
+test.each([
+  ["serve", "start"],
+  ["gateway", "start"],
+  ["tools", "list"],
+  ["dialects", "list"],
+])("help of '%s' says that without a command it is '%s'", async (group, name) => {
+  const { stdout } = await run([group, "--help"]);
+  expect(stdout).toContain(`Usage: callgate ${group} [COMMAND] …`);
+  expect(stdout).toContain(`Without a command it is '${name}', and takes its flags: callgate ${group} [FLAGS].`);
+});
+
+test.skipIf(process.platform !== "linux")(
+  "state that cannot be kept is said, also where mkdir never ends",
+  async () => {
+    const { code, stderr } = await run(["exec", "say hi"], { env: { CALLGATE_HOME: "/proc/nobody/state" } });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("set CALLGATE_HOME to a folder of yours")]);
+  },
+);
+
+test("settings that are a folder are said with their path", async () => {
+  const home = tempFolder("state");
+  mkdirSync(join(home, "callgate.toml"), { recursive: true });
+  const { code, stderr } = await run(["exec", "say hi"], { env: { CALLGATE_HOME: home } });
+  expect([code, stderr.trim()]).toEqual([
+    2,
+    `callgate: ${join(home, "callgate.toml")} is a folder, and a file is needed`,
+  ]);
 });
 
 test("help is found where people look for it", async () => {

@@ -123,6 +123,27 @@ describe("policy test and suggest", () => {
   });
 });
 
+test("whoever is refused by a rule finds the rule and its file: in the log, in the session, in check and in suggest", async () => {
+  const home = tempFolder("state");
+  const file = join(home, "rules.toml");
+  mkdirSync(home, { recursive: true });
+  writeFileSync(file, '[[rule]]\ncommand = "git push"\ndecision = "deny"\nreason = "CI does that"\n');
+  const env = { CALLGATE_HOME: home };
+  const refused = await run(["exec", "run git push origin"], { env });
+  expect(refused.code).toBe(3);
+  expect(refused.stderr).toContain("'callgate policy check --shell LINE' says which rule or setting denies a command");
+  expect((await run(["show", "last"], { env })).stdout).toContain(
+    `deny by rule: CI does that (deny command git push, in ${file})`,
+  );
+  const checked = await run(["policy", "check", "--shell", "env git push"], { env });
+  expect(checked.stdout).toContain(`rule     deny command git push, in ${file}`);
+  const suggested = await run(["policy", "suggest", "--shell", "git push"], { env });
+  expect(suggested.stdout).toContain(`take out or narrow 'deny command git push', in ${file}`);
+  // Where nothing denies, the log says how to be asked.
+  const asked = await run(["exec", "run rm -rf nowhere"], { env: { CALLGATE_HOME: tempFolder("state") } });
+  expect(asked.stderr).toContain("In a terminal 'callgate' asks you");
+});
+
 test("replay shows what rules would have changed in recorded sessions", async () => {
   const state = tempFolder("state");
   const cwd = tempFolder("work");

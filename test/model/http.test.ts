@@ -162,10 +162,10 @@ test("a server that never answers ends at its limit", async () => {
   expect((await ask(model)).error).toMatchObject({ type: "network", message: expect.stringContaining("no answer") });
 });
 
-test("nobody there is told with the address", async () => {
+test("nobody there is told with the address and what to look at", async () => {
   const model = createHttpModel({ codec: chat, baseUrl: "http://127.0.0.1:9/v1", model: "m", retries: 0 });
   expect((await collect(model.ask(request, new AbortController().signal))).error).toMatchObject({
-    message: expect.stringContaining("127.0.0.1:9"),
+    message: "cannot reach 127.0.0.1:9 (ECONNREFUSED). Is the model's server running, and is its address right?",
   });
 });
 

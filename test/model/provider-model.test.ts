@@ -50,6 +50,6 @@ test.each(["responses", "messages", "chat", "gemini"] as const)(
 
 test("a provider nobody knows is a TypeError that names those there are", async () => {
   await expect(createProviderModel({ provider: "nobody", model: "m" })).rejects.toThrow(
-    /there is no provider 'nobody': openai/,
+    /there is no provider 'nobody' \(openai, /,
   );
 });

@@ -3,7 +3,7 @@ import type { ApprovalAnswer } from "../../spec/stages.ts";
 import { describeAnswer } from "./answer-words.ts";
 import { basename } from "node:path";
 import { partsToText } from "../../base/content.ts";
-import type { Ended } from "../../spec/call.ts";
+import type { Ended, Ruling } from "../../spec/call.ts";
 import type { StartedPrograms } from "../../spec/capability.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
 import type { CommandLookedAt, TakenBack } from "../../session/index.ts";
@@ -61,9 +61,15 @@ function callEntry(call: CallItem, at: number): Entry {
 }
 
 function endedEntry(call: Ended, at: number): Entry {
-  const why = call.ruling ? ` — ${call.ruling.decision} by ${call.ruling.by}: ${call.ruling.reason}` : "";
+  const why = call.ruling === undefined ? "" : ` — ${rulingWords(call.ruling)}`;
   const title = `${call.tool ?? call.name} ${call.ok ? "ok" : (call.code ?? "failed")} in ${call.durationMs} ms${why}`;
   return { kind: "result", title, body: partsToText(call.content), at, ok: call.ok };
+}
+
+/** The rule is named, with its file: whoever wants another decision changes it there. */
+function rulingWords({ decision, by, reason, rule, ruleFile }: Ruling): string {
+  const named = rule === undefined ? "" : ` (${rule}${ruleFile === undefined ? "" : `, in ${ruleFile}`})`;
+  return `${decision} by ${by}: ${reason}${named}`;
 }
 
 /** Where the history was shortened, and what the model has seen of the part above since then. */

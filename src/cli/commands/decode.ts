@@ -97,8 +97,9 @@ async function decodeText(
   chunks: readonly string[],
 ): Promise<Answer> {
   const { createTextDecoder, findDialect } = await import("../../dialect/index.ts");
+  const { unknownDialect } = await import("../../dialect/dialects.ts");
   if (findDialect(options.dialect) === undefined)
-    throw new UsageError(`there is no dialect '${options.dialect}' (callgate dialects lists them)`);
+    throw new UsageError(`${unknownDialect(options.dialect)} ('callgate dialects' lists them)`);
   const decoder = createTextDecoder(options);
   return collect([...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()]);
 }

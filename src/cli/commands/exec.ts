@@ -76,11 +76,13 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
   const show = process.stdout.isTTY ? showAll() : showAnswer();
   try {
     let ended: TurnEnded | undefined;
+    let denied = 0;
     for await (const event of session.send(prompt)) {
       if (!flags.json) show(event);
       if (event.type === "turn.ended") ended = event;
+      if (event.type === "call.ended" && event.call.ruling?.decision === "deny") denied++;
     }
-    if (!flags.json && ended !== undefined && ended.refused > 0) say(whatNow(ended.refused));
+    if (!flags.json && ended !== undefined && ended.refused > 0) say(whatNow(ended.refused, denied));
     return exitCodeOf(ended);
   } finally {
     printer.flush();
@@ -116,8 +118,11 @@ function showAnswer(): (event: SessionEvent) => void {
 }
 
 /** For the person who reads the log of a run in which nobody could be asked. */
-function whatNow(refused: number): string {
-  return `callgate: ${refused === 1 ? "one call was" : `${refused} calls were`} refused ('callgate show last' has the reason). In a terminal 'callgate' asks you; 'callgate policy suggest --shell LINE' shows the rule that would allow a command.`;
+function whatNow(refused: number, denied: number): string {
+  const head = `callgate: ${refused === 1 ? "one call was" : `${refused} calls were`} refused ('callgate show last' has the reason).`;
+  if (denied >= refused)
+    return `${head} 'callgate policy check --shell LINE' says which rule or setting denies a command.`;
+  return `${head} In a terminal 'callgate' asks you; 'callgate policy suggest --shell LINE' shows the rule that would allow a command.`;
 }
 
 /** 3 means that something was refused because nobody could approve it, even if the model found another way to end. */
@@ -135,7 +140,8 @@ async function readPrompt(words: readonly string[]): Promise<string> {
   if (waits && process.stdin.isTTY)
     throw new UsageError("give a prompt, or pipe one in ('callgate' alone starts an interactive session)");
   const piped = waits ? await readStdin() : await readBeside();
-  if (given.trim() === "" && piped.trim() === "") throw new UsageError("the prompt is empty");
+  if (given.trim() === "" && piped.trim() === "")
+    throw new UsageError("the prompt is empty: give one, as in callgate exec 'list .', or pipe one in");
   if (given.trim() === "" || piped.trim() === "") return given.trim() === "" ? piped : given;
   return `${given}\n\n<stdin>\n${piped.trimEnd()}\n</stdin>`;
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { defined } from "../../base/json.ts";
 import { text } from "../../base/content.ts";
-import { guessProvider, providers } from "../../model/providers.ts";
+import { guessProvider, providers, unknownProvider } from "../../model/providers.ts";
 import { collect } from "../../wire/answer.ts";
 import { userConfigFile, type Config } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
@@ -55,8 +55,7 @@ async function init(flags: InitFlags): Promise<number> {
 }
 
 function toConfig(provider: string, model: string, baseUrl: string | undefined): Config {
-  if (!Object.hasOwn(providers, provider))
-    throw new UsageError(`there is no provider '${provider}': ${Object.keys(providers).join(", ")}`);
+  if (!Object.hasOwn(providers, provider)) throw new UsageError(unknownProvider(provider));
   return { provider, model, ...defined({ base_url: baseUrl }) };
 }
 

@@ -1,7 +1,7 @@
 /** `callgate model`: models of one's own, known by their chat templates. */
 import { existsSync } from "node:fs";
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { findDialect, toDialect } from "../../dialect/dialects.ts";
+import { findDialect, toDialect, unknownDialect } from "../../dialect/dialects.ts";
 import {
   historyForm,
   inferFromTemplate,
@@ -113,7 +113,7 @@ function chooseRequest(profile: TemplateProfile, wire: string | undefined): Pick
   const [kind, ...rest] = (wire ?? "").split(":");
   const named = rest.join(":");
   if (named !== "" && findDialect(named) === undefined)
-    throw new UsageError(`there is no dialect '${named}' ('callgate dialects' lists them)`);
+    throw new UsageError(`${unknownDialect(named)} ('callgate dialects' lists them)`);
   const dialect = named === "" ? (profile.dialect ?? "function-calls-xml") : named;
   if (kind === "chat+text" || kind === "text" || kind === "completions") return { request: kind, dialect };
   if (wire !== undefined)

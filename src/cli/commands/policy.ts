@@ -111,7 +111,7 @@ function report(
   confinement: Confinement,
   { json, table }: { readonly json: boolean; readonly table: RunLater },
 ): void {
-  const { decision, sandboxed, reason, rule, commands, risk } = verdict;
+  const { decision, sandboxed, reason, rule, ruleFile, commands, risk } = verdict;
   const grant = toBaseGrant(policy);
   if (json)
     return printJson({
@@ -120,6 +120,7 @@ function report(
       reason,
       commands,
       rule: rule ?? null,
+      ruleFile: ruleFile ?? null,
       risk,
       confinement: sandboxed ? confinement.name : "none",
       grant,
@@ -127,7 +128,8 @@ function report(
     });
   print(`${decision}: ${toVisibleLine(reason)}`);
   for (const argv of commands) print(`  command  ${toVisibleCommand(argv)}`);
-  if (rule !== undefined) print(`  rule     ${toVisibleLine(rule)}`);
+  if (rule !== undefined)
+    print(`  rule     ${toVisibleLine(rule)}${ruleFile === undefined ? "" : `, in ${toVisibleLine(ruleFile)}`}`);
   print(`  sandbox  ${sandboxed ? `${grant.policy}, held by ${confinement.name}` : "none"}`);
   if (grant.write.length > 0)
     print(
@@ -179,12 +181,17 @@ const suggest = buildCommand<Omit<CheckFlags, "batch" | "write" | "effects">, st
         confinement,
       );
       const call = { tool: "shell", access: { commands: [toCommand(flags, argv)] }, mutates: true };
-      const { decision } = decideAccess(call, policy);
+      const { decision, reason, rule, ruleFile } = decideAccess(call, policy);
       const suggestion = decision === "ask" ? suggestRule(call, policy) : undefined;
-      const none =
-        decision === "ask"
-          ? "no rule short of allowing everything would cover it"
-          : `no rule is needed: the decision is '${decision}'`;
+      const file = ruleFile === undefined ? "" : `, in ${toVisibleLine(ruleFile)}`;
+      const none = {
+        ask: "no rule short of allowing everything would cover it",
+        allow: "no rule is needed: it is allowed",
+        deny:
+          rule === undefined
+            ? `no rule would allow it: ${toVisibleLine(reason)}`
+            : `no further rule would allow it, because the strictest one counts: take out or narrow '${toVisibleLine(rule)}'${file}`,
+      }[decision];
       if (flags.json)
         printJson({ decision, rule: suggestion?.rule ?? null, alsoAllows: suggestion?.alsoAllows ?? null });
       else

@@ -130,8 +130,9 @@ async function show(given: ToolsFlags): Promise<void> {
 
 async function showText(specs: readonly ToolSpec[], dialect: string, json = false): Promise<void> {
   const { findDialect, teach } = await import("../../dialect/index.ts");
+  const { unknownDialect } = await import("../../dialect/dialects.ts");
   if (findDialect(dialect) === undefined)
-    throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
+    throw new UsageError(`${unknownDialect(dialect)} ('callgate dialects' lists them)`);
   const prompt = teach(dialect, specs.flatMap(flat));
   if (json) printJson({ dialect, prompt });
   else print(prompt);

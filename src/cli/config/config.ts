@@ -4,7 +4,7 @@ import { configDir } from "../../base/paths.ts";
 import { configKeys, shapeOf, type ConfigKey, type ConfigName } from "./keys.ts";
 import { checkShape, type Shape } from "../../base/shape.ts";
 import { toolsConfigFields } from "../../registry/tools-config.ts";
-import { UsageError } from "../io.ts";
+import { unreadable, UsageError } from "../io.ts";
 import { lineOf } from "./toml-line.ts";
 
 type ValueOf<Key extends ConfigKey> = Key["type"] extends "string"
@@ -46,17 +46,25 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const user = userConfigFile(sources.env);
   if (existsSync(user)) {
     files.push(user);
-    config = await readConfigFile(user, readFileSync(user, "utf8"));
+    config = await readConfigFile(user, readText(user));
   }
   for (const project of projectConfigFiles(sources.cwd)) {
     if (!existsSync(project) || project === user) continue;
-    const content = readFileSync(project, "utf8");
+    const content = readText(project);
     if (sources.isTrusted?.(project, content)) {
       files.push(project);
       config = { ...config, ...(await readConfigFile(project, content)) };
     } else untrusted.push(project);
   }
   return { config: { ...config, ...fromEnvironment(sources.env), ...sources.flags }, files, untrusted };
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new UsageError(unreadable(path, error));
+  }
 }
 
 async function readConfigFile(path: string, content: string): Promise<Config> {

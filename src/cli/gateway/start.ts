@@ -27,7 +27,7 @@ import type { Config } from "../config/config.ts";
 import { say, UsageError } from "../io.ts";
 import { readRules } from "../policy/rules.ts";
 import { runLaterOptions } from "../policy/run-later.ts";
-import { isOfflineConfig, listModelsOf, locateModel, missingKey } from "../select-model.ts";
+import { chooseProvider, isOfflineConfig, listModelsOf, locateModel, missingKey } from "../select-model.ts";
 import { createSearch } from "../web-search.ts";
 
 export interface GatewaySettings {
@@ -132,7 +132,9 @@ async function withAddress(given: Config, env: NodeJS.ProcessEnv): Promise<Confi
   const { config, record } = await locateModel(given, env);
   const missing = isOfflineConfig(config) ? undefined : missingKey(config, env);
   if (missing !== undefined)
-    throw new UsageError(`${config.provider} needs a key, and ${missing} is not set: export it, or name another model`);
+    throw new UsageError(
+      `${chooseProvider(config).provider.title} needs a key, and ${missing} is not set: export it, or name another model`,
+    );
   if (record === undefined || config.wire !== undefined || typeof record.dialect !== "string") return config;
   return { ...config, wire: `text:${record.dialect}` };
 }

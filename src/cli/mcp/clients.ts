@@ -72,7 +72,7 @@ export async function connectServers(
   const mistake =
     problems.find(({ server, unset }) => unset !== true && Object.hasOwn(config.mcpServers ?? {}, server)) ??
     findUnknown(config.mcpServers ?? {});
-  if (mistake !== undefined) throw new UsageError(`[mcpServers.${mistake.server}]: ${mistake.what}`);
+  if (mistake !== undefined) throw new UsageError(`the settings, [mcpServers.${mistake.server}]: ${mistake.what}`);
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
   const named = configured.filter(({ name }) => wanted !== undefined && isNamedAfter(name, wanted));
   const servers = named.length > 0 ? named : configured;
