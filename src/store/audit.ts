@@ -19,7 +19,7 @@ import {
 import { dirname } from "node:path";
 import { defined, isObject, parseJson } from "../base/json.ts";
 import { withLock } from "./lock.ts";
-import { appendWhole } from "./whole.ts";
+import { appendWhole, cutBack } from "./whole.ts";
 
 /** What is recorded: who or what decided about which call, and why. Plain JSON. */
 export type AuditEntry = Readonly<Record<string, unknown>>;
@@ -107,8 +107,14 @@ export function createAudit(options: AuditOptions): Audit {
           }
           const end = size - tail.torn;
           // All of it or nothing, because a call whose line is refused does not run.
-          own = { count, hash, size: end + appendWhole(fd, end, lines) };
-          writeHead(headPath, own);
+          const written = { count, hash, size: end + appendWhole(fd, end, lines) };
+          try {
+            writeHead(headPath, written);
+          } catch (error) {
+            cutBack(fd, end);
+            throw error;
+          }
+          own = written;
         } finally {
           closeSync(fd);
         }

@@ -191,13 +191,14 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
       one.journal ??= openJournal(journalPath(one.session), () => stamp);
       if (one.journal.length !== at) throw new Fenced(id, at);
       const mailbox = mailboxOf(one);
+      // First, because it may fail, and then nothing is appended. The other way round, what is written would look refused.
+      if (one.session.takings > 0 && records.some(isProgress)) change(one, { takings: 0 });
       stamp = now();
       one.journal.append(...records);
       for (const mail of records.flatMap((record) => takenMail(record) ?? [])) mailbox.taken.add(mail);
       const told = records.map((record, place) => ({ ...record, n: at + place, at: stamp }));
       one.recent.push(...told);
       if (one.recent.length > maxRecent) one.recent = one.recent.slice(-maxRecent / 2);
-      if (one.session.takings > 0 && records.some(isProgress)) change(one, { takings: 0 });
       tell({ type: "records", id, tenant: one.session.tenant, head: one.journal.length, records: told });
     },
     async update(id, given, at) {

@@ -1,4 +1,4 @@
-import { closeSync, linkSync, openSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { closeSync, linkSync, lstatSync, openSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorCode } from "../base/error.ts";
 
@@ -21,7 +21,7 @@ export function lockFile(path: string, pid: number = process.pid): () => void {
     if (holder === mine && !held.has(lock)) break;
     const other = Number(holder.split(" ")[0]);
     if (holder !== "" && nameOf(other) === holder) throw new Error(`${path} is in use by process ${other}`);
-    removeStale(lock, holder);
+    removeStale(lock, () => readHolder(lock) === holder);
   }
   held.add(lock);
   return () => {
@@ -35,8 +35,8 @@ const maxAttempts = 500;
 function create(lock: string, name: string): boolean {
   // Among the names of one user's folder: it need not be hard to guess, and the library for that takes long to load.
   const own = `${lock}.${process.pid}-${Math.random().toString(36).slice(2)}`;
-  writeFileSync(own, name, { mode: 0o600 });
   try {
+    writeFileSync(own, name, { mode: 0o600 });
     linkSync(own, lock);
     return true;
   } catch (error) {
@@ -63,19 +63,25 @@ function createUnlinked(lock: string, name: string): boolean {
 }
 
 /**
- * One process at a time takes a stale lock away, and only the one it has judged. Otherwise a second
+ * One process at a time takes a stale lock away, and judges it once more before that. Otherwise a second
  * could take away the lock that the first has put in its place.
  */
-function removeStale(lock: string, holder: string): void {
+function removeStale(lock: string, isStale: () => boolean): void {
   let unlock: () => void;
   try {
     unlock = lockFile(lock);
   } catch {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1); // another process is at it
-    return;
+    return pause(1); // another process is at it
   }
-  if (readHolder(lock) === holder) rmSync(lock, { force: true });
-  unlock();
+  try {
+    if (isStale()) rmSync(lock, { force: true });
+  } finally {
+    unlock();
+  }
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function readHolder(lock: string): string | undefined {
@@ -120,17 +126,22 @@ export function withLock(log: string, run: () => void): void {
   const lock = `${log}.lock`;
   const began = performance.now();
   while (!takeLock(log, lock)) {
-    const since = statSync(lock, { throwIfNoEntry: false })?.ctimeMs ?? Date.now();
-    // A clock that was set back makes a lock look as if it came from the future, for as long as it was set back.
-    if (Math.abs(Date.now() - since) > staleMs) rmSync(lock, { force: true });
-    else if (performance.now() - began > lockWaitMs) throw new Error(`the log is locked (${lock})`);
-    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
+    if (performance.now() - began > lockWaitMs) throw new Error(`the log is locked (${lock})`);
+    if (isOld(lock)) removeStale(lock, () => isOld(lock));
+    else pause(2);
   }
   try {
     run();
   } finally {
     unlock(lock);
   }
+}
+
+/** Of the lock itself: if the log is a link, so is the lock, and what it leads to is as old as the last entry. */
+function isOld(lock: string): boolean {
+  const since = lstatSync(lock, { throwIfNoEntry: false })?.ctimeMs ?? Date.now();
+  // A clock that was set back makes a lock look as if it came from the future, for as long as it was set back.
+  return Math.abs(Date.now() - since) > staleMs;
 }
 
 /** False if somebody has it. */

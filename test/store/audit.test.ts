@@ -2,19 +2,26 @@ import { spawn } from "node:child_process";
 import {
   appendFileSync,
   existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { afterAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { createAudit, verifyAudit } from "../../src/store/audit.ts";
+import { bundleStore, runBeside } from "./run.ts";
 
 const base = mkdtempSync(join(tmpdir(), "callgate-audit-"));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
@@ -218,6 +225,70 @@ test("an entry that cannot be written down is told, and the next one is written"
   expect(existsSync(`${path}.lock`)).toBe(false);
   audit.append({ call: "later" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
+});
+
+test("an entry whose head cannot be written is refused, and is not in the log", () => {
+  const headPath = join(base, "made-later", "audit.head");
+  const audit = createAudit({ path, headPath });
+  expect(() => audit.append({ call: "refused" })).toThrow("ENOENT");
+  expect(lines()).toHaveLength(5);
+  mkdirSync(join(base, "made-later"));
+  audit.append({ call: "later" });
+  expect(lines()).toHaveLength(6);
+  expect(verifyAudit(path, { headPath })).toMatchObject({ ok: true, entries: 6 });
+});
+
+describe("several processes", () => {
+  /** Each writes into the same logs in the same order. Looking at a lock, or at the log that one has, takes a while. */
+  const source = `
+    import fs from "node:fs";
+    import { syncBuiltinESMExports } from "node:module";
+    const [folder, count, each, me] = process.argv.slice(1);
+    for (const name of ["statSync", "lstatSync", "fstatSync"]) {
+      const look = fs[name];
+      fs[name] = (path, ...how) => {
+        const seen = look(path, ...how);
+        if (name === "fstatSync" || String(path).endsWith(".lock")) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3);
+        return seen;
+      };
+    }
+    syncBuiltinESMExports();
+    const { createAudit } = await import("./audit.mjs");
+    fs.writeFileSync(folder + "/here-" + me, "");
+    while (![0, 1, 2].every((n) => fs.existsSync(folder + "/here-" + n)));
+    for (let n = 0; n < Number(count); n++) {
+      const audit = createAudit({ path: folder + "/" + n });
+      for (let entry = 0; entry < Number(each); entry++) audit.append({ me, entry });
+    }`;
+  const writeTogether = async (folder: string, count: number, each: number) => {
+    const modules = await bundleStore();
+    const writers = ["0", "1", "2"].map((me) => runBeside(modules, source, [folder, `${count}`, `${each}`, me]));
+    expect((await Promise.all(writers)).map(({ stderr }) => stderr)).toEqual(["", "", ""]);
+    for (let n = 0; n < count; n++)
+      expect(verifyAudit(join(folder, `${n}`))).toMatchObject({ ok: true, entries: 3 * each });
+  };
+
+  test("keep one chain when they take over the lock of one that was killed", async () => {
+    const folder = mkdtempSync(join(base, "a-"));
+    for (let n = 0; n < 30; n++) {
+      writeFileSync(join(folder, `${n}`), "");
+      linkSync(join(folder, `${n}`), join(folder, `${n}.lock`));
+    }
+    await sleep(1_100); // so long that it belongs to nobody
+    await writeTogether(folder, 30, 1);
+    expect(readdirSync(folder).filter((name) => name.includes("lock"))).toEqual([]);
+  });
+
+  test("keep one chain in a log that is a link", async () => {
+    const folder = mkdtempSync(join(base, "a-"));
+    for (let n = 0; n < 30; n++) {
+      writeFileSync(join(folder, `real-${n}`), "");
+      symlinkSync(`real-${n}`, join(folder, `${n}`));
+    }
+    await sleep(1_100); // the last entry is older than a lock may be
+    await writeTogether(folder, 30, 2);
+    expect(lstatSync(join(folder, "0")).isSymbolicLink()).toBe(true);
+  });
 });
 
 test("only its owner reads the log and its head; the head may lie elsewhere", () => {

@@ -2,7 +2,7 @@
  * A disk that is full: what was acknowledged is there, what was refused is not, and the file goes on once there is
  * room again. The limit on the size of a file cuts a write in the middle, as a full disk does.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -164,6 +164,23 @@ describe("a store in a folder", () => {
       expect(records.map(({ type }) => type)).toEqual(done.flatMap(() => ["a", "b", "c"]));
       expect(records.flatMap(({ n1 }) => n1 ?? [])).toEqual(done);
     });
+  });
+
+  test("appends nothing if the session's state cannot be written with it", async () => {
+    const folder = newFolder();
+    const store = createFileStore({ folder });
+    const given = { id: "s", tenant: "t", title: "x", model: "m", cwd: "/", settings: {} };
+    await store.create(given);
+    await store.update("s", { takings: 2 });
+    const blocked = join(folder, "serve", "tenants", "t", "s.json.new");
+    mkdirSync(blocked);
+    const progress = { type: "item", item: { type: "message" } };
+    await expect(store.append("s", 0, [progress])).rejects.toThrow("EISDIR");
+    expect(await store.read("s", -1)).toEqual([]);
+    rmSync(blocked, { recursive: true });
+    await store.append("s", 0, [progress]);
+    expect([(await store.read("s", -1)).length, (await store.get("s"))?.takings]).toEqual([1, 0]);
+    await store.close();
   });
 
   test("has no session that it could not write down, and a change that failed has not happened", async () => {

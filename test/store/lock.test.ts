@@ -102,3 +102,17 @@ test("a journal that this process writes is not opened a second time, and closin
   second.close();
   expect(readJournal(path)).toMatchObject({ problems: [], records: [{ type: "a" }, { type: "b" }, { type: "c" }] });
 });
+
+test("a lock for which there is no room leaves nothing behind", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "callgate-lock-"));
+  const source = `
+    import { lockFile } from "./lock.mjs";
+    try {
+      lockFile(process.argv[1] + "/s");
+    } catch (error) {
+      console.log(error.code);
+    }`;
+  const { lines } = await runBeside(await bundleStore(), source, [folder], { maxBlocks: 0 });
+  expect(lines).toEqual(["EFBIG"]);
+  expect(readdirSync(folder)).toEqual([]);
+});
