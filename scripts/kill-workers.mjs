@@ -2,7 +2,7 @@
 // restarted under them. Every call leaves a line in a ledger outside the journal, and at the end the two are compared:
 // no call ran twice, none is lost without a word, no answer to a question is lost, and each session's folder holds
 // exactly what its ended calls wrote, though every worker has folders of its own.
-//   node scripts/kill-workers.mjs [--sessions N] [--calls N] [--kills N] [--freezes N] [--restarts N] [--cuts N] [--workers N] [--minutes N] [--add FILE]
+//   node scripts/kill-workers.mjs [--sessions N] [--calls N] [--kills N] [--freezes N] [--restarts N] [--cuts N] [--workers N] [--minutes N] [--held 1] [--add FILE]
 // With `--add` the figures go into a list in that file, and the sum of all runs in it is printed as well: five hundred
 // kills are made in runs of some minutes each.
 import { spawn } from "node:child_process";
@@ -39,7 +39,9 @@ const root = mkdtempSync(join(process.cwd(), "node_modules", ".kill-workers-"));
 const ledger = join(root, "ledger");
 const config = join(root, "config", "callgate");
 for (const folder of [ledger, config]) mkdirSync(folder, { recursive: true });
-writeFileSync(join(config, "config.toml"), `writable_roots = [${JSON.stringify(ledger)}]\n`);
+// With `--held 1` the question comes after the command has run with its writes held back; otherwise before it runs.
+const held = wanted("held", 0) === 1 ? "asked" : "off";
+writeFileSync(join(config, "callgate.toml"), `writable_roots = [${JSON.stringify(ledger)}]\nheld = "${held}"\n`);
 writeFileSync(join(config, "rules.toml"), `[[rule]]\ncommand = "tee"\ndecision = "ask"\n`);
 
 const bin = existsSync("/usr/lib/postgresql")
@@ -219,9 +221,10 @@ function isLate() {
   return Date.now() - startedAt > minutes * 60_000;
 }
 
-/** Outside the folder, inside it, or with a question. */
+/** Outside the folder, inside it, with a question before it runs, or with one after the sandbox has stopped it. */
 function toLine(name, n) {
   const key = `${name}-${n}`;
+  if (n === 3) return `run echo ${key} >> ${join(root, "closed")}`;
   if (n === Math.floor(calls / 2)) return `run echo ${key} | tee -a ${join(ledger, name)}`;
   return `run echo ${key} >> ${n % 2 === 0 ? join(ledger, name) : "log"} && sleep 0.05`;
 }
@@ -336,7 +339,8 @@ async function check() {
     }
     for (const callId of session.answers) {
       const isTaken = records.some((record) => record.type === "approval.answered" && record.id === callId);
-      if ((isTaken && startedOf(callId).length > 0) || session.isParked) continue;
+      const isDecided = records.some((record) => record.type === "effects.decided" && record.id === callId);
+      if ((isTaken && (startedOf(callId).length > 0 || isDecided)) || session.isParked) continue;
       sum.answersLost++;
       problems.push(`${session.name}: the answer to ${callId} came to nothing`);
     }

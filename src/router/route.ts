@@ -123,13 +123,15 @@ async function decideHeld(ran: Ran, effects: Effects, stages: Stages, signal: Ab
   let judgement: Judgement;
   try {
     judgement = await stages.gate.judge(ran, effects, signal);
+    const { choice, ruling } = judgement;
+    stages.emit({ type: "effects.decided", id, run, ruling, kept: typeof choice === "string" ? choice : choice.paths });
+    // Whoever goes on after a kill must know that something may have been kept, or it would run the command again.
+    await stages.record.decided(id);
   } catch (error) {
     await stages.runtime.settle(ran, "none");
     throw error;
   }
   const { choice, ruling, error, direct } = judgement;
-  const kept = typeof choice === "string" ? choice : choice.paths;
-  stages.emit({ type: "effects.decided", id, run, ruling, kept });
   const settled = await stages.runtime.settle(ran, choice);
   stages.emit({ type: "effects.settled", id, ...settled });
   const decided = extend(ran, { ruling, settled, remarks: remarksOn(settled, effects), ...defined({ error }) });

@@ -66,7 +66,7 @@ export interface RunnerOptions {
   readonly count: (ended: Ended) => void;
 }
 
-const nothing: Recorder = { async started() {}, async ended() {} };
+const nothing: Recorder = { async started() {}, async decided() {}, async ended() {} };
 const ignore = () => undefined;
 /** The signal for calls that nobody will interrupt. */
 export const never = new AbortController().signal;

@@ -9,7 +9,14 @@ import type { Session, SessionEvent } from "../session/index.ts";
 import type { MessageItem } from "../spec/model.ts";
 import { Fenced, Unavailable, type Mail, type SessionStore, type StoredSession } from "../store/session-store.ts";
 import { runnerShape, type OpenedSession, type RunnerOptions, type Undone } from "./open-session.ts";
-import { createLiveQuestions, createStatus, isLive, outlasting, readApproval, type LiveQuestions } from "./standing.ts";
+import {
+  createLiveQuestions,
+  createStatus,
+  isLive,
+  findQuestions,
+  readApproval,
+  type LiveQuestions,
+} from "./standing.ts";
 import { createTaggedJournal, type TaggedJournal } from "./tagged-journal.ts";
 
 /** Runs a session until it is idle, waits for a person, or has failed. */
@@ -98,7 +105,7 @@ async function wakeOnce(
     return false;
   }
   const records = await store.read(id, -1);
-  const questionsLeft = outlasting(stored.questions, records);
+  const questionsLeft = findQuestions(records);
   await store.update(id, { status: "running", takings: stored.takings + 1, questions: questionsLeft }, records.length);
   const journal = createTaggedJournal(store, id, records.length);
   const status = createStatus({ ...stored, questions: questionsLeft }, records.length === 0, () => journal.next());

@@ -1,8 +1,10 @@
 /** How a session stands while it runs: what is told in lists, and the questions that cannot wait for another process. */
-import { isObject, type JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { SessionEvent } from "../session/index.ts";
+import { findOpenTurn } from "../session/open-turn.ts";
 import { Waiting } from "../spec/call.ts";
-import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
+import type { StoredRecord } from "../store/journal.ts";
 import type { StoredSession, WaitingQuestion } from "../store/session-store.ts";
 
 export interface LiveQuestions {
@@ -70,14 +72,16 @@ export function createLiveQuestions(): LiveQuestions {
   return live;
 }
 
-/** The questions that another process can still answer: what it held back went with it, and is asked about anew. */
-export function outlasting(
-  questions: readonly WaitingQuestion[],
-  records: readonly Readonly<Record<string, unknown>>[],
-): readonly WaitingQuestion[] {
-  return questions.filter(({ n }) => {
-    const request = records[n]?.["request"];
-    return !isObject(request) || request["effects"] === undefined;
+/**
+ * The questions that wait for an answer, whichever process asked them. The records say so: a process that was killed
+ * right after it had asked may not have noted it anywhere else.
+ */
+export function findQuestions(records: readonly StoredRecord[]): readonly WaitingQuestion[] {
+  return [...(findOpenTurn(records)?.questions ?? [])].flatMap(([callId, hash]) => {
+    const asked = records.findLast((record) => record.type === "approval.asked" && record["id"] === callId);
+    if (asked === undefined) return [];
+    const { call, reason } = asked["request"] as unknown as ApprovalRequest; // written by ourselves
+    return [{ callId, tool: call.tool, reason, hash, at: asked.at, n: asked.n }];
   });
 }
 

@@ -70,6 +70,7 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
   let [requests, refused, text, isStopped] = [0, 0, "", false];
   const settled: CallItem[] = [];
   const begun = new Set<string>();
+  const running = new Set<string>();
   const questions = new Map<string, string>();
   const answers = new Map<string, GivenAnswer>();
   const settle = () => {
@@ -108,6 +109,7 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
       case "call.started":
         isWhole = true; // calls run only after their answer is complete
         begun.add(String(record["id"]));
+        running.add(String(record["id"]));
         break;
       case "call.ended": {
         const call = record["call"] as Ended;
@@ -116,6 +118,7 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
         if (call.stopsTurn) isStopped = true;
         questions.delete(call.id);
         begun.add(call.id);
+        running.delete(call.id);
         break;
       }
       case "usage.updated":
@@ -124,10 +127,13 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
         break;
       case "approval.asked":
         isWhole = true;
-        // The run it was about is gone, so the call runs again and is asked about again
-        if (isHeldQuestion(record)) break;
-        questions.set(String(record["id"]), (record["request"] as ApprovalRequest).hash);
-        answers.delete(String(record["id"]));
+        // The run it was about is gone, so the call runs again and is asked about again.
+        if (isHeldQuestion(record)) running.delete(String(record["id"]));
+        // A question that came up while a call ran went with that run: the call was cut off, and nobody waits for it.
+        else if (!running.has(String(record["id"]))) {
+          questions.set(String(record["id"]), (record["request"] as ApprovalRequest).hash);
+          answers.delete(String(record["id"]));
+        }
         break;
       case "approval.answered": {
         const [id, hash] = [String(record["id"]), record["hash"]];

@@ -164,6 +164,10 @@ export function createSessionRecorder(
       // be lost.
       if (mutates) await journal?.sync?.();
     },
+    async decided() {
+      await commit();
+      await journal?.sync?.();
+    },
     async ended(ended) {
       flush();
       outputChars.delete(ended.id);

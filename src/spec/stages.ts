@@ -105,6 +105,8 @@ export interface Confinement {
 export interface Recorder {
   /** Before a call runs, with its decision. Resolves when it is on disk. */
   started(permitted: Permitted): Promise<void>;
+  /** After it was said what is kept of a held run, and before it is done. Resolves when the decision is on disk. */
+  decided(id: string): Promise<void>;
   ended(ended: Ended): Promise<void>;
 }
 

@@ -380,6 +380,7 @@ test("a call inside a call goes down the whole line, with its parent's id, in ev
     signal,
     recorder: {
       started: async ({ id, parent }) => void records.push(`${id} of ${parent ?? "nobody"}`),
+      async decided() {},
       async ended() {},
     },
   });

@@ -12,6 +12,8 @@ import {
 } from "../../src/index.ts";
 import { toSchema } from "../../src/schema/schema.ts";
 import { eventSchema } from "../../src/session/index.ts";
+import type { Ended } from "../../src/spec/call.ts";
+import type { Recorder } from "../../src/spec/stages.ts";
 import { canHold } from "../runtime/effects/held.ts";
 
 /** Runs a line, as the shell tools do. */
@@ -30,6 +32,7 @@ interface Scene {
   readonly asked: ApprovalRequest[];
   readonly records: { readonly outcome: string }[];
   call(line: string): ReturnType<ReturnType<typeof createEngine>["call"]>;
+  run(line: string, recorder: Recorder): Promise<Ended>;
   read(name: string): string | undefined;
 }
 
@@ -75,6 +78,12 @@ function scene({
     asked,
     records,
     call: (line) => engine.call("sh", { line }),
+    run: (line, recorder) =>
+      engine.run(
+        { id: "1", name: "sh", kind: "function", arguments: JSON.stringify({ line }), askedAt: 0 },
+        new AbortController().signal,
+        { recorder },
+      ),
     read: (name) => (existsSync(path(name)) ? readFileSync(path(name), "utf8") : undefined),
   };
 }
@@ -102,6 +111,25 @@ describe.skipIf(!canHold)(
       const types = events.map(({ type }) => type).filter((type) => type.startsWith("effects"));
       expect(types).toEqual(["effects.listed", "effects.decided", "effects.settled"]);
       expect(records.map(({ outcome }) => outcome)).toEqual(["permitted", "kept"]);
+    });
+
+    test("what is kept is recorded before it is; if it cannot be recorded, nothing is kept", async () => {
+      const { run, read } = scene();
+      const seen: unknown[] = [];
+      const recorder = {
+        async started() {},
+        async decided() {
+          seen.push(read("a.txt"));
+        },
+        async ended() {},
+      };
+      expect(await run(mixed, recorder)).toMatchObject({ ok: true });
+      expect([...seen, read("a.txt")]).toEqual(["one\n", "new"]);
+
+      const full = scene();
+      const failing = { ...recorder, decided: () => Promise.reject(new Error("no space left")) };
+      await expect(full.run(mixed, failing)).rejects.toThrow("no space left");
+      expect([full.read("a.txt"), full.read("b.txt"), full.read("dist/x")]).toEqual(["one\n", "two\n", undefined]);
     });
 
     test("a no, or nobody, drops it: the workspace is as it was, and the model is told", async () => {

@@ -290,7 +290,11 @@ test("whatever a handler hands back, the call ends with a record and an event", 
     const recorded: string[] = [];
     engine.on(({ type }) => events.push(type));
     const asked = { id: "1", name: "odd", kind: "function", arguments: "{}", askedAt: 0 } as const;
-    const recorder = { async started() {}, ended: async ({ id }: { id: string }) => void recorded.push(id) };
+    const recorder = {
+      async started() {},
+      async decided() {},
+      ended: async ({ id }: { id: string }) => void recorded.push(id),
+    };
     await engine.run(asked, new AbortController().signal, { recorder });
     expect(events.at(-1)).toBe("call.ended");
     expect(recorded).toEqual(["1"]);
@@ -402,7 +406,13 @@ test("a second run after widening is permitted, shown and recorded like the firs
   const ended = await engine.run(
     { id: "1", name: "reach", kind: "function", arguments: "{}", askedAt: 0 },
     new AbortController().signal,
-    { recorder: { started: async ({ grant }) => void started.push(grant.network), async ended() {} } },
+    {
+      recorder: {
+        started: async ({ grant }) => void started.push(grant.network),
+        async decided() {},
+        async ended() {},
+      },
+    },
   );
   expect(said(ended)).toBe("there");
   expect(permitted).toMatchObject([
@@ -415,7 +425,7 @@ test("a second run after widening is permitted, shown and recorded like the firs
 test("the host's last word is waited for, before anything is recorded or run, and may end the call", async () => {
   const order: string[] = [];
   const tool = defineTool({ ...add, name: "late", run: () => void order.push("ran") });
-  const recorder = { started: async () => void order.push("recorded"), async ended() {} };
+  const recorder = { started: async () => void order.push("recorded"), async decided() {}, async ended() {} };
   const call = { id: "1", name: "late", kind: "function", arguments: '{"a":1,"b":1}', askedAt: 0 } as const;
   const { signal } = new AbortController();
   const beforeRun = async () => {
@@ -447,6 +457,7 @@ test("nothing runs before its start is recorded", async () => {
           await kept;
           order.push("recorded");
         },
+        async decided() {},
         async ended() {},
       },
     },

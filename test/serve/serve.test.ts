@@ -8,7 +8,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "
 import { afterEach, expect, test } from "vitest";
 import type { ServiceError, StreamEvent } from "../../src/client/index.ts";
 import { createTelemetry } from "../../src/index.ts";
-import { createLimitFile, Problem, type TenantLimits } from "../../src/serve/index.ts";
+import { createFileStore, createLimitFile, Problem, type TenantLimits } from "../../src/serve/index.ts";
 import { openJournal, sessionPath } from "../../src/store/index.ts";
 import {
   newFolder,
@@ -133,6 +133,28 @@ test("a question waits without a process, is answered after a restart, and only 
   await untilStatus(client, id, "idle");
   expect(second.ran).toEqual(["deploy prod"]);
   expect(await client.approvals()).toEqual([]);
+});
+
+test("a question can be answered though its process was killed before it noted anywhere but in the records that it waits", async () => {
+  const folder = newFolder();
+  const steps = [{ calls: [{ name: "deploy", input: { text: "prod" } }] }, { text: "Deployed." }];
+  const first = await startTestService({ steps, folder });
+  const before = await first.client();
+  const { id } = await before.create({});
+  await before.send(id, { text: "deploy" });
+  await untilStatus(before, id, "waiting");
+  await first.close();
+  const store = createFileStore({ folder, ownTenant: "main" });
+  await store.update(id, { status: "running", questions: [] });
+  await store.close();
+
+  const second = await start({ steps, folder });
+  const client = await second.client();
+  await untilStatus(client, id, "waiting");
+  const { call, hash } = (await client.approvals())[0]!.request;
+  await client.approve(id, call.id, { answer: "once", hash });
+  await untilStatus(client, id, "idle");
+  expect(second.ran).toEqual(["deploy prod"]);
 });
 
 test("a waiting turn is cancelled, and the session takes the next message", async () => {

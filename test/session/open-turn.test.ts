@@ -128,13 +128,23 @@ describe("a turn", () => {
     expect([again.questions.get("b"), again.answers.has("b")]).toEqual(["other", false]);
   });
 
-  test("a question about what a held run did is no question any more, unless the run could reach others", () => {
+  test("a question that came up while its call ran went with the run: the call was cut off", () => {
+    const records = [...started(), added(call("a"), "tool_calls"), { type: "call.started", id: "a" }, asked("a", "h")];
+    expect(findOpenTurn(records)?.questions.size).toBe(0);
+    expect(rebuildHistory(records).interrupted).toEqual(["a"]);
+    // A held run that was run again may be asked about before it runs: that question waits.
+    const again = [...started(), added(call("a"), "tool_calls"), { type: "call.started", id: "a" }];
+    const held = asked("a", "h", { effects: {} });
+    expect([...findOpenTurn([...again, held, asked("a", "other")])!.questions]).toEqual([["a", "other"]]);
+  });
+
+  test("a question about what a held run did is no question any more; what a run that could reach others did is not known", () => {
     const held = asked("a", "h", { effects: {} });
     const reaching = asked("a", "h", { effects: {}, grant: { network: "on" } });
     expect([held, reaching, asked("a", "h"), ended("a")].map(isHeldQuestion)).toEqual([true, false, false, false]);
     const records = [...started(), added(call("a"), "tool_calls"), { type: "call.started", id: "a" }];
     expect(findOpenTurn([...records, held])?.questions.size).toBe(0);
-    expect(findOpenTurn([...records, reaching])?.questions.size).toBe(1);
+    expect(findOpenTurn([...records, reaching])?.questions.size).toBe(0);
     const fate = (record: JournalRecord) =>
       JSON.stringify(rebuildHistory([...records, record]).items.findLast(({ type }) => type === "result"));
     expect(fate(held)).toContain("Nothing was kept: it did not happen");
