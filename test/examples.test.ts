@@ -23,6 +23,7 @@ const shown: Readonly<Record<string, RegExp>> = {
   "mcp-bridge.ts": /true\nError: Not permitted: what was learnt stays/,
   "team-chat.ts": /ada true[\s\S]*ben false/,
   "dialect-own.ts": /<<double: \{"a": 21\}>>[\s\S]*double \[ \{ type: 'text', text: '42' \} \]\nIt is 42\./,
+  "dialect-bodies.ts": /(?:\w+ reads double \{"a": ?21\} from\n[\s\S]*){8}/,
   "code-mode.ts": /price [\s\S]*price [\s\S]*price [\s\S]*run_code [\s\S]*'130'/,
   "ci-fixer.ts": /before: false[\s\S]*done after 4 calls\nafter: true/,
 };

@@ -86,8 +86,8 @@ function checkFields(
     };
   });
   if (unknown !== undefined) return unknown;
-  const missing = shape.required?.find((name) => value[name] === undefined);
-  return missing === undefined ? undefined : wrong(path, `needs '${missing}'`);
+  const missing = (shape.required ?? []).filter((name) => value[name] === undefined).map((name) => `'${name}'`);
+  return missing.length === 0 ? undefined : wrong(path, `needs ${missing.join(", ")}`);
 }
 
 function checkWord(value: unknown, { oneOf, also = [] }: Extract<Shape, { readonly oneOf: unknown }>, path: Path) {

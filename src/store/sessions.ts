@@ -111,8 +111,10 @@ function firstWords(records: readonly Record<string, unknown>[]): string {
   return isObject(text) ? String(text["text"]) : "";
 }
 
+/** The first line that is more than a tag: agents wrap what they send, `<session>` and the like. */
 function titleOf(prompt: string): string {
-  const line = prompt.trim().split("\n")[0] ?? "";
+  const lines = prompt.trim().split("\n");
+  const line = (lines.find((one) => !/^\s*(?:<[^<>]*>\s*)*$/.test(one)) ?? lines[0] ?? "").trim();
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 

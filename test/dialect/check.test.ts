@@ -28,6 +28,7 @@ test.each<[string, object, string]>([
   ["a kind that lacks its part", { blocks: [{ ...block, bodies: [{ kind: "named" }] }] }, "needs 'separator'"],
   ["an unknown field", { blcks: [] }, "there is no field 'angle.blcks'; did you mean 'blocks'?"],
   ["an unknown trust", { trust: "yes" }, "'angle.trust' must be one of special-token, taught, markerless"],
+  ["a kind that lacks all", { blocks: [{ ...block, bodies: [{ kind: "pairs" }] }] }, "needs 'key', 'value', 'trim'"],
   ["no blocks", { blocks: undefined }, "dialect: 'angle' needs 'blocks'"],
   ["no form for results", { result: undefined }, "'angle' needs 'result'"],
 ])("%s is told with its place", (_what, change, message) => {

@@ -46,6 +46,17 @@ test("the one that changed last comes first, whatever month it began in; of two 
   });
 });
 
+test.each([
+  ["<session>\nwrite a test\n</session>", "write a test"],
+  ["\n  mend it \nsoon", "mend it"],
+  ["a <b> c", "a <b> c"],
+  ["<only>\n<tags>", "<only>"],
+])("a session is named by its first line that is more than a tag: %j", (prompt, title) => {
+  const state = newState();
+  add(state, "20260101-000000-aaaaaa", 300, { type: "turn.started", turn: 1, prompt });
+  expect(listSessions(state)[0]?.title).toBe(title);
+});
+
 test("a session is found by its id, by a beginning that only one has, and as the last", () => {
   const state = newState();
   expect(findSession(state, "last")).toEqual([]);

@@ -93,8 +93,12 @@ function showList(all: readonly Undoable[], { json }: Flags): number {
 
 function listLine({ id, at, what, state }: Undoable): string {
   const when = new Date(at).toISOString().replace("T", " ").slice(0, 19);
-  // One line each, whatever the command was.
-  return `${id}  ${when}  ${what.replaceAll(/\s*\n\s*/g, " ")}${state === "undone" ? "  (taken back)" : ""}`;
+  return `${id}  ${when}  ${oneLine(what)}${state === "undone" ? "  (taken back)" : ""}`;
+}
+
+/** One line, whatever the command was. */
+function oneLine(what: string): string {
+  return what.replaceAll(/\s*\n\s*/g, " ");
 }
 
 async function reverse(one: Undoable, workspace: string, { dryRun = false, json = false }: Flags): Promise<number> {
@@ -129,5 +133,7 @@ function show(
   }
   if (!ok) return say(visible(`callgate: ${error ?? "nothing was done"}`));
   for (const { path, action } of files ?? []) print(`${would}${action} ${visible(relative(workspace, path))}`);
-  if (one.kind !== "files") print(`${would}${one.state === "undone" ? "done again" : "taken back"} ${one.id}`);
+  if (one.kind === "files") return;
+  const how = one.state === "undone" ? "done again" : "taken back";
+  print(visible(`${would}${how}: ${oneLine(one.what)} (${one.id})`));
 }
