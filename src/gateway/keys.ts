@@ -30,6 +30,7 @@ export function createKey(): string {
 
 /** The name of the key that was given, compared in constant time. A key without a name is named after its hash. */
 export function findKey(keys: readonly (ClientKey | string)[], given: string): string | undefined {
+  if (given === "") return undefined; // also if an empty text is among the keys, as an unset variable may be
   const givenHash = hashKey(given);
   let found: string | undefined;
   for (const key of keys) {

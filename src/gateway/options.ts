@@ -58,7 +58,15 @@ export interface GatewayOptions {
 export const gatewayShape = optionsShape<GatewayOptions>(
   {
     routes: { list: "table" },
-    keys: "any",
+    // A text alone would be a list of keys with one letter each.
+    keys: {
+      either: [
+        { list: { either: ["string", "table"], words: "a key, or its name and hash" } },
+        "function",
+        { oneOf: ["none"] },
+      ],
+      words: "a list of keys, a function that returns one, or 'none'",
+    },
     port: { above: -1 },
     host: "string",
     origins: "strings",

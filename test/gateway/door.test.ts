@@ -1,8 +1,8 @@
 /** Who gets in, and what goes through as it is. */
 import { request as httpRequest } from "node:http";
 import { gzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
-import { createKey } from "../../src/gateway/index.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createKey, startGateway } from "../../src/gateway/index.ts";
 import { ask, gateway, pathOf, question, rawUpstream, scripted, wires } from "./gateways.ts";
 
 const target = (baseUrl: string) => [{ match: "*", targets: [{ baseUrl, wire: "chat", model: "x" }] }];
@@ -22,6 +22,24 @@ describe("the door", () => {
     expect((await ask(url, "chat")).status).toBe(401);
     expect(model.requests).toHaveLength(1);
   });
+
+  test("a key that is empty, as an unset variable may be, opens nothing", async () => {
+    const model = await scripted([]);
+    const url = await gateway({ routes: target(model.baseUrl), keys: [""] });
+    for (const query of ["", "?key="]) {
+      const headers = { authorization: "Bearer ", "x-api-key": "" };
+      expect((await fetch(`${url}/v1/models${query}`, { headers })).status).toBe(401);
+    }
+  });
+
+  test.each(["secret", 5, [5], [["secret"]], {}])(
+    "keys that are no list of keys (%j) are refused at the start",
+    async (keys) => {
+      const start = startGateway({ routes: target("http://127.0.0.1:9/v1"), keys: keys as never });
+      onTestFinished(async () => (await start.catch(() => undefined))?.close());
+      await expect(start).rejects.toThrow(/'keys.*must be/);
+    },
+  );
 
   test("a web page and a name that is not ours stay outside, also without a key", async () => {
     const model = await scripted([]);
