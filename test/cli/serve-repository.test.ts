@@ -151,3 +151,24 @@ function deep(folder: string): void {
   mkdirSync(path, { recursive: true });
   writeFileSync(join(path, "f"), "");
 }
+
+test("nothing is measured any more once git has failed, also if that was under way", async () => {
+  const programs = tempFolder("programs");
+  // It fails while the folder, which has many files, is being measured for the first time.
+  writeFileSync(join(programs, "git"), "#!/bin/sh\nsleep 0.22\nexit 1\n", { mode: 0o755 });
+  const folder = tempFolder("many");
+  for (let n = 0; n < 4000; n++) writeFileSync(join(folder, `${n}`), "");
+  const path = process.env["PATH"] ?? "";
+  vi.stubEnv("PATH", `${programs}:${path}`);
+  onTestFinished(() => void vi.stubEnv("PATH", path));
+  const limits = { bytes: 1000, entries: 4000, pathBytes: 100 };
+  const url = new URL("https://nobody.invalid/");
+  await expect(cloneRepository({ url, address: "127.0.0.1", ref: undefined, folder, limits })).rejects.toThrow("git");
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+  const before = timers();
+  // Longer than what was under way can take: then the next measurement would be planned.
+  for (let n = 0; n < 15; n++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(timers()).toBeLessThanOrEqual(before);
+  }
+});

@@ -92,10 +92,11 @@ async function watched(
       // All of them have ended.
     }
   };
+  let isOver = false;
   let failure: unknown;
   const fail = (error: unknown) => {
     failure ??= error;
-    end();
+    if (!isOver) end(); // its number may belong to others by then
   };
   let words = "";
   git.stderr.setEncoding("utf8").on("data", (chunk: string) => (words = (words + chunk).slice(-2000)));
@@ -111,6 +112,7 @@ async function watched(
   const watch = () => {
     const startedAt = performance.now();
     const again = () => {
+      if (isOver) return;
       // A large folder takes a while to measure. Most of the time belongs to git.
       timer = setTimeout(watch, Math.max(watchMs, 4 * (performance.now() - startedAt)));
     };
@@ -127,6 +129,7 @@ async function watched(
     if (code !== 0) throw new Error(`git: ${words.trim().split("\n").at(-1) || "the repository could not be had"}`);
     await check();
   } finally {
+    isOver = true; // a measurement may still be under way
     clearTimeout(timer);
     clearTimeout(timeout);
     process.off("exit", end);
