@@ -79,7 +79,7 @@ export function toGrant(access: Access, policy: Policy, agreed: boolean): Grant 
     // A handler gets exactly the paths it stated, so that a link swapped in after the yes leads nowhere.
     ...(runs
       ? openWrites(writes, base, policy)
-      : { write: writes.length === 0 ? [] : [...new Set(writes.map(openable))] }),
+      : { write: writes.length === 0 ? [] : [...new Set(writes.map((path) => openable(path, policy)))] }),
     mask: reads.some((path) => isInsideAny(path, base.mask))
       ? base.mask.filter((mask) => !reads.some((path) => isInside(path, mask)))
       : base.mask,
@@ -98,14 +98,15 @@ function openWrites(writes: readonly string[], base: Grant, policy: Policy): Pic
     (path) => findProtected(path, [policy.workspace, ...policy.writable], policy.protect) !== undefined,
   );
   const outside = writes.filter((path) => !isInsideAny(path, base.write));
-  if (guarded.length === 0) return { write: [...base.write, ...outside.map(openable)], protect: base.protect };
+  if (guarded.length === 0)
+    return { write: [...base.write, ...outside.map((path) => openable(path, policy))], protect: base.protect };
   // Protected files were agreed to one by one, so they are opened and the rest of the workspace is not.
-  return { write: [...new Set(writes.map(openable))], protect: base.protect };
+  return { write: [...new Set(writes.map((path) => openable(path, policy)))], protect: base.protect };
 }
 
 /** The path itself, or the first folder on the way to it that has to be created. */
-function openable(path: string): string {
-  if (statOf(path) !== undefined) return path;
+function openable(path: string, { seen }: Policy): string {
+  if (seen?.has(path) === true || statOf(path) !== undefined) return path;
   const folder = nearestFolder(path);
   const next = path.slice(folder.length).split("/").find(Boolean) ?? "";
   return next === "" ? path : join(folder, next);

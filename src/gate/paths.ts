@@ -2,6 +2,7 @@
 import { lstatSync, readlinkSync, realpathSync, statSync, type Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { foldName } from "../base/names.ts";
+import { isPlainPath } from "../base/paths.ts";
 
 const maxPathLength = 4_096;
 const maxLinks = 40;
@@ -17,6 +18,11 @@ function joinRaw(base: string, path: string): string {
   return isAbsolute(path) ? path : `${base}/${path}`;
 }
 
+/** The absolute path as it is written. */
+export function writtenPath(path: string, cwd: string): string {
+  return isPlainPath(path) ? path : resolve(cwd, path);
+}
+
 function follow(path: string, links: number, seen: Map<string, string>): string | undefined {
   if (links > maxLinks || path.length > 2 * maxPathLength) return undefined;
   try {
@@ -30,7 +36,9 @@ function follow(path: string, links: number, seen: Map<string, string>): string 
       // that folder. On other systems the file system decides whether two spellings of a name are the same, so it is
       // asked.
       if (!isName || stats.isSymbolicLink() || process.platform !== "linux") return realpathSync.native(path);
-      return join(realFolder(path.slice(0, slash) || "/", seen), name);
+      const real = join(realFolder(path.slice(0, slash) || "/", seen), name);
+      seen.set(real, real);
+      return real;
     }
     if (isName) {
       const folder = slash === 0 ? "/" : follow(path.slice(0, slash), links, seen);

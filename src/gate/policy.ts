@@ -2,7 +2,6 @@
  * Decides allow, ask or deny, and why: rules first, then the table of modes, and the strictest decision
  * over everything a call touches. It looks at the file system, but runs nothing and asks nobody.
  */
-import { resolve } from "node:path";
 import { extend } from "../base/extend.ts";
 import type { Access, Command, ServerUse } from "../spec/access.ts";
 import { foreignDenials, lineDenials, zshDenials, type Match } from "./command/deny.ts";
@@ -11,7 +10,7 @@ import { mayRead } from "./command/look.ts";
 import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
-import { findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName } from "./paths.ts";
+import { findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName, writtenPath } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
 import { findLater } from "./run-later.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
@@ -148,7 +147,7 @@ function serverByMode(name: string, mutates: boolean, policy: Policy): Verdict {
 function unheldVerdict(what: string, policy: Policy): Verdict {
   if (policy.settings.approval === "auto")
     return { decision: "allow", reason: `${what}; approval 'auto' runs whatever no rule denies`, risk: "other" };
-  return modeVerdict("other", { ...policy, confines: false }, what);
+  return modeVerdict("other", policy, what, false);
 }
 
 function commandVerdicts(command: Command, understood: Understood, policy: Policy): readonly Verdict[] {
@@ -226,14 +225,10 @@ function readVerdict(path: string, cwd: string, policy: Policy): Verdict {
 function readByMode(path: string, cwd: string, policy: Policy): Verdict {
   if (mayRead(path, cwd, policy)) {
     const secret = isSecretName(path) || isSecretName(policy.real(path, cwd) ?? path);
-    return modeVerdict(secret ? "other" : "harmless", { ...policy, confines: true }, `it reads ${path}`);
+    return modeVerdict(secret ? "other" : "harmless", policy, `it reads ${path}`, true);
   }
   const open = policy.settings.sandbox === "full-access" && !isInsideAny(policy.real(path, cwd) ?? "/", policy.mask);
-  return modeVerdict(
-    open ? "other" : "escalation",
-    { ...policy, confines: false },
-    `${path} is outside the workspace or masked`,
-  );
+  return modeVerdict(open ? "other" : "escalation", policy, `${path} is outside the workspace or masked`, false);
 }
 
 function writeVerdict(path: string, cwd: string, policy: Policy): Verdict {
@@ -244,7 +239,7 @@ function writeVerdict(path: string, cwd: string, policy: Policy): Verdict {
 function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
   const real = policy.real(path, cwd);
   if (real === undefined) return modeVerdict("escalation", policy, "the path cannot be resolved");
-  const plain = resolve(cwd, path);
+  const plain = writtenPath(path, cwd);
   // Most files of the workspace are reached without a link, and for them a second search would find the same name.
   const name =
     findProtected(plain, [policy.workspace], policy.protect) ??
@@ -256,8 +251,7 @@ function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
   if (later !== undefined)
     return modeVerdict("dangerous", policy, `${path} runs later, outside the sandbox (${later})`);
   if (isInsideAny(real, policy.mask)) return modeVerdict("escalation", policy, `${path} is masked`);
-  if (isInsideAny(real, policy.writable))
-    return modeVerdict("other", { ...policy, confines: true }, `it changes ${path}`);
+  if (isInsideAny(real, policy.writable)) return modeVerdict("other", policy, `it changes ${path}`, true);
   return modeVerdict("escalation", policy, `${path} is outside the folders that may be changed`);
 }
 
@@ -271,15 +265,16 @@ function networkByMode(host: string, policy: Policy): Verdict {
   const granted = network === "on" || (network !== "off" && network.some((pattern) => matchHost(host, pattern)));
   return modeVerdict(
     granted ? "other" : "escalation",
-    { ...policy, confines: true },
+    policy,
     granted ? `it contacts ${host}` : `it contacts ${host}, and the network is not open to it`,
+    true,
   );
 }
 
 function pathRules(path: string, cwd: string, use: "read" | "write" | undefined, policy: Policy): readonly Rule[] {
   if (policy.rules.paths.length === 0) return [];
   const real = policy.real(path, cwd);
-  const plain = resolve(cwd, path);
+  const plain = writtenPath(path, cwd);
   return policy.rules.paths.filter(
     (rule) =>
       (use === undefined || rule.access === undefined || rule.access === use) &&

@@ -3,9 +3,8 @@
  * enters the folder, commits, installs or builds. The file tools, the sandbox and the diff of a turn
  * share this table. A name without a slash matches at any depth; `*` stands for part of a name.
  */
-import { resolve } from "node:path";
 import { foldName } from "../base/names.ts";
-import { bareRepositoryFile, isInside } from "./paths.ts";
+import { bareRepositoryFile, isInside, writtenPath } from "./paths.ts";
 import type { Policy } from "./policy-type.ts";
 import { matchName } from "./rules.ts";
 
@@ -68,9 +67,10 @@ export function findName(below: string, list: readonly string[]): string | undef
   const steps = below.split("/").map(foldName).filter(Boolean);
   const { byFirst, wild } = foldedNames(list);
   let first = Infinity;
-  for (const [at, step] of steps.entries())
-    for (const { wanted, place } of [...(byFirst.get(step) ?? []), ...wild])
-      if (place < first && wanted.every((own, index) => matchName(steps[at + index] ?? "", own))) first = place;
+  for (let at = 0; at < steps.length; at++)
+    for (const names of [byFirst.get(steps[at]!), wild])
+      for (const { wanted, place } of names ?? [])
+        if (place < first && wanted.every((own, index) => matchName(steps[at + index] ?? "", own))) first = place;
   return list[first];
 }
 
@@ -119,9 +119,11 @@ export function kindOf(below: string, table: RunLater = runLater): RunLaterKind 
 /** The name of a file that runs later, wherever the path is written or leads to below a root that may be changed. */
 export function findLater(path: string, cwd: string, policy: Policy): string | undefined {
   // The workspace is most often one of the roots, and a path most often leads where it says.
-  const roots = new Set([policy.workspace, ...policy.writable]);
-  const places = new Set([resolve(cwd, path), policy.real(path, cwd) ?? ""]);
-  for (const place of places)
+  const { workspace, writable } = policy;
+  const roots = writable.includes(workspace) ? writable : [workspace, ...writable];
+  const plain = writtenPath(path, cwd);
+  const real = policy.real(path, cwd) ?? "";
+  for (const place of plain === real ? [plain] : [plain, real])
     for (const root of roots) {
       if (!isInside(place, root)) continue;
       const name = findName(place.slice(root.length), policy.asked) ?? bareRepositoryFile(place);

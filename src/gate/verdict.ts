@@ -53,9 +53,9 @@ export function ruleVerdict(rule: Rule): Verdict {
   };
 }
 
-export function modeVerdict(risk: Risk, policy: Policy, what: string): Verdict {
-  const decision = byMode(risk, policy.settings, policy.confines);
-  const why = modeReason(risk, policy.settings, policy.confines);
+export function modeVerdict(risk: Risk, policy: Policy, what: string, confines = policy.confines): Verdict {
+  const decision = byMode(risk, policy.settings, confines);
+  const why = modeReason(risk, policy.settings, confines);
   return { decision, reason: risk === "harmless" ? what : `${what}; ${why}`, risk };
 }
 

@@ -110,8 +110,8 @@ export function createHost(options: HostOptions): Host {
             cwd,
             grant,
             memory,
-            onChange(change) {
-              onCallChange(change);
+            onChange(change, texts) {
+              onCallChange(change, texts);
               onFileChange?.(change);
             },
           }),

@@ -4,7 +4,7 @@
  * in between changes nothing. It knows no tool and asks nobody.
  */
 import type { Files } from "../spec/capability.ts";
-import { hasHandles } from "./files/fd.ts";
+import { createFolderKeeper, hasHandles, openResolved } from "./files/fd.ts";
 import { createGuard } from "./files/guard.ts";
 import { createPathSet } from "./files/paths.ts";
 import { listFolder, listNames, maxWholeBytes, readWhole, slice, statEntry } from "./files/reading.ts";
@@ -13,7 +13,7 @@ import { decodeText } from "./files/text.ts";
 import { copy, move } from "./files/transfer.ts";
 import { makeFolder, remove, whereWritten, write } from "./files/writing.ts";
 
-export type { FileChange, FileMemory, FilesOptions } from "./files/scope.ts";
+export type { FileChange, FileMemory, FilesOptions, KnownTexts } from "./files/scope.ts";
 
 /** `known` is what an earlier process of the same conversation had seen. */
 export function createFileMemory(known: Iterable<readonly [string, string]> = []): FileMemory & {
@@ -31,6 +31,7 @@ export function createFileMemory(known: Iterable<readonly [string, string]> = []
       },
     },
     maskCache: { mask: [], resolved: createPathSet([]) },
+    openFolder: createFolderKeeper(),
     takeNew() {
       if (fresh.size === 0) return [];
       const taken = [...fresh];
@@ -45,7 +46,9 @@ const defaultSlice = { maxLineBytes: 64 * 1024, maxBytes: 64 * 1024 * 1024 };
 export function createFiles(options: FilesOptions): Files {
   const memory = options.memory ?? createFileMemory();
   const guard = createGuard({ workspace: options.workspace, grant: options.grant, maskCache: memory.maskCache });
-  const scope: Scope = { ...options, guard, memory, handles: options.handles ?? hasHandles(), contents: new WeakMap() };
+  const handles = options.handles ?? hasHandles();
+  const openFolder = handles ? memory.openFolder : openResolved;
+  const scope: Scope = { ...options, guard, memory, handles, openFolder, contents: new WeakMap() };
   return {
     resolve: async (path, use) =>
       use === "read" ? withHeld(scope, path, (held) => held.real) : whereWritten(scope, path),
@@ -53,16 +56,16 @@ export function createFiles(options: FilesOptions): Files {
     async readText(path, how) {
       const { bytes, version, mode } = readWhole(scope, path, how?.toWrite);
       scope.memory.seen.set(version.path, version.token);
-      if (scope.onChange) scope.contents.set(version, bytes);
-      return { ...decodeText(bytes), version, mode };
+      const { text, bom, encoding } = decodeText(bytes);
+      if (scope.onChange) scope.contents.set(version, { bytes, text: encoding === "utf8" && !bom ? text : undefined });
+      return { text, bom, encoding, version, mode };
     },
     slice: async (path, from, to, limits) => slice(scope, path, from, to, { ...defaultSlice, ...limits }),
     async *lines(path, from, to) {
       yield* (await slice(scope, path, from, to, { maxLineBytes: maxWholeBytes, maxBytes: Number.MAX_SAFE_INTEGER }))
         .lines;
     },
-    write: async (path, data, how) =>
-      write(scope, path, typeof data === "string" ? Buffer.from(data) : data, how ?? {}),
+    write: async (path, data, how) => write(scope, path, data, how ?? {}),
     remove: async (path, how) => remove(scope, path, how?.recursive === true),
     mkdir: async (path, how) => makeFolder(scope, path, how?.recursive === true),
     move: async (from, to) => move(scope, from, to),

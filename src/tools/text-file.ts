@@ -4,8 +4,11 @@ import { CallError, type ToolContext } from "../index.ts";
 export type Files = ToolContext["files"];
 export type TextFile = Awaited<ReturnType<Files["readText"]>>;
 
-/** New text in the bytes of the file it came from: same encoding, same byte-order mark. */
-export function encodeText(text: string, like: Pick<TextFile, "bom" | "encoding">, path: string): Uint8Array {
+/**
+ * New text in the form of the file it came from, to be written: same encoding, same byte-order mark. Plain UTF-8 is
+ * left as text, because that is how text is written.
+ */
+export function encodeText(text: string, like: Pick<TextFile, "bom" | "encoding">, path: string): string | Uint8Array {
   if (like.encoding === "latin1") {
     // Every character beyond one byte would be silently changed.
     if (/[\u0100-\uffff]/.test(text)) {
@@ -15,5 +18,6 @@ export function encodeText(text: string, like: Pick<TextFile, "bom" | "encoding"
     }
     return Buffer.from(text, "latin1");
   }
-  return Buffer.from(like.bom ? `\ufeff${text}` : text, like.encoding);
+  const whole = like.bom ? `\ufeff${text}` : text;
+  return like.encoding === "utf8" ? whole : Buffer.from(whole, like.encoding);
 }

@@ -270,6 +270,28 @@ test("a call tells which files it made, changed and removed, with what they held
   ]);
 });
 
+test("a changed file is told as what can be read there: half a character, a mark, no text", async () => {
+  const { engine, workspace } = makeEngine();
+  writeFileSync(join(workspace, "half.txt"), "x\n");
+  writeFileSync(join(workspace, "mark.txt"), "\ufeffx\n");
+  writeFileSync(join(workspace, "zero.txt"), "\0\nx\n");
+  writeFileSync(join(workspace, "latin.txt"), Buffer.from("h\xe9\nx\n", "latin1"));
+  const events: CallEvent[] = [];
+  const names = ["half", "mark", "zero", "latin"];
+  const lines = names.map((name) => `*** Update File: ${name}.txt\n@@\n-x\n+y${name === "half" ? "\ud800" : ""}\n`);
+  const patch = `*** Begin Patch\n${lines.join("")}*** End Patch`;
+  await engine.run({ ...asked("apply_patch", {}), kind: "custom", arguments: patch }, signal, {
+    onEvent: (event) => events.push(event),
+  });
+  const told = events.flatMap((event) => (event.type === "file.changed" ? [[event.before, event.after]] : []));
+  expect(told).toEqual([
+    ["x\n", "y\ufffd\n"],
+    ["\ufeffx\n", "\ufeffy\n"],
+    [undefined, undefined],
+    [undefined, undefined],
+  ]);
+});
+
 test("the text of a result is at hand, and is not written down twice", async () => {
   const { engine } = makeEngine({ tools: [risky] });
   const result = await engine.call("risky");

@@ -12,8 +12,10 @@ export interface Surroundings {
   readonly readable: readonly string[];
   readonly mask: readonly string[];
   readonly home: string;
-  /** Where a path leads, or undefined if nobody can say. `seen` remembers where folders lie, within one decision. */
+  /** Where a path leads, or undefined if nobody can say. `seen` remembers what is there, within one decision. */
   real(path: string, cwd: string, seen?: Map<string, string>): string | undefined;
+  /** Where paths that are there lie, as found out in this one decision. */
+  readonly seen?: ReadonlyMap<string, string>;
   /** What was understood of each command in one decision. Its verdict, question and hash all need it. */
   readonly understood?: Map<Command, unknown>;
   /** The files that each command names or runs, as they are in this one decision. */
@@ -39,10 +41,14 @@ export interface Look {
  */
 export function rememberPaths<At extends Surroundings>(at: At): At {
   if (at.understood !== undefined) return at;
-  const paths = new Map<string, string | undefined>();
+  const paths = new Map<string, Map<string, string | undefined>>();
   const seen = new Map<string, string>();
-  const real: Surroundings["real"] = (path, cwd) => remember(paths, `${cwd}\0${path}`, () => at.real(path, cwd, seen));
-  return { ...at, real, understood: new Map(), files: new Map() };
+  const real: Surroundings["real"] = (path, cwd) => {
+    let below = paths.get(cwd);
+    if (below === undefined) paths.set(cwd, (below = new Map()));
+    return remember(below, path, () => at.real(path, cwd, seen));
+  };
+  return { ...at, real, seen, understood: new Map(), files: new Map() };
 }
 
 /** Use it for one decision only, like `rememberPaths`. */

@@ -4,7 +4,7 @@
  * systems cannot answer this; there the path is resolved, and the resolved path is used.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync, type Stats } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { join, resolve, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { isErrno, shown } from "./errors.ts";
 
@@ -14,6 +14,8 @@ export interface Place {
   readonly folder: string;
   readonly name: string;
   readonly at: string;
+  /** If the folder is kept open: what files that were made in it with certain mode bits were like. */
+  readonly made?: Map<number, Stats>;
   close(): void;
 }
 
@@ -29,10 +31,22 @@ function viaFd(fd: number): string {
   return `/proc/self/fd/${fd}`;
 }
 
-/** Opens the folder of `path`. The last component is not looked at. */
+/** Opens the folder of `path`, which is absolute and plain. The last component is not looked at. */
 export function openPlace(path: string, handles: boolean): Place {
-  const name = basename(path) || ".";
-  return openFolderAs(dirname(path), name, handles);
+  return openFolderAs(folderOf(path), nameOf(path), handles);
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf(sep)) || sep;
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf(sep) + 1) || ".";
+}
+
+/** Where a place is: its folder joined with its name. */
+export function whereIsPlace({ folder, name }: Place): string {
+  return folder === sep || name === "." ? join(folder, name) : folder + sep + name;
 }
 
 export function openFolderAs(folder: string, name: string, handles: boolean): Place {
@@ -41,14 +55,47 @@ export function openFolderAs(folder: string, name: string, handles: boolean): Pl
     // Not joined with path.join, which would drop the '.'; `sibling` puts another name in its place.
     return { folder: real, name, at: `${real}/${name}`, close() {} };
   }
-  const fd = openSync(folder, O_PATH | constants.O_DIRECTORY);
+  return placeIn(openSync(folder, O_PATH | constants.O_DIRECTORY), name);
+}
+
+function placeIn(fd: number, name: string): Place {
   try {
-    const real = whereIs(fd);
-    return { folder: real, name, at: `${viaFd(fd)}/${name}`, close: () => closeSync(fd) };
+    return { folder: whereIs(fd), name, at: `${viaFd(fd)}/${name}`, close: () => closeSync(fd) };
   } catch (error) {
     closeSync(fd);
     throw error;
   }
+}
+
+/** Opens a folder as `openFolderAs` does, and may keep it open. */
+export type OpenFolder = (folder: string, name: string) => Place;
+
+export const openResolved: OpenFolder = (folder, name) => openFolderAs(folder, name, false);
+
+/**
+ * Keeps the last folder open until the event loop turns, because the files of one patch often lie in one folder and are
+ * written without a pause. Before it is used again, the kernel is asked whether it still lies where the path says. A
+ * folder that is reached through a link is not kept, because the link may lead elsewhere the next time.
+ */
+export function createFolderKeeper(): OpenFolder {
+  let kept: { readonly folder: string; readonly fd: number; readonly made: Map<number, Stats> } | undefined;
+  let closing = false;
+  const letGo = () => {
+    if (kept !== undefined) closeSync(kept.fd);
+    kept = undefined;
+  };
+  return (folder, name) => {
+    if (kept?.folder !== folder || readlinkSync(viaFd(kept.fd)) !== folder) {
+      letGo();
+      const fd = openSync(folder, O_PATH | constants.O_DIRECTORY);
+      const place = placeIn(fd, name);
+      if (place.folder !== folder) return place;
+      kept = { folder, fd, made: new Map() };
+      if (!closing) setImmediate(() => ((closing = false), letGo()));
+      closing = true;
+    }
+    return { folder, name, at: `${viaFd(kept.fd)}/${name}`, made: kept.made, close() {} };
+  };
 }
 
 /** The folder at `place` itself, held open. A link is refused. */
@@ -70,11 +117,11 @@ export function sibling(place: Place, name: string): Place {
 /** Follows links in the last component, however many there are, each from the folder it really lies in. */
 export function openTarget(
   path: string,
-  handles: boolean,
+  openFolder: OpenFolder,
 ): { readonly place: Place; readonly stats: Stats | undefined } {
   let at = path;
   for (let links = 0; links <= maxLinks; links++) {
-    const place = openPlace(at, handles);
+    const place = openFolder(folderOf(at), nameOf(at));
     try {
       const stats = lstatSync(place.at, { throwIfNoEntry: false });
       if (!stats?.isSymbolicLink()) return { place, stats };

@@ -23,7 +23,8 @@ const specialTrees = ["/proc", "/sys", "/dev"];
 const sharedMemory = "/dev/shm";
 
 function isSpecial(real: string): boolean {
-  return specialTrees.some((tree) => isInside(real, tree)) && !isInside(real, sharedMemory);
+  for (const tree of specialTrees) if (isInside(real, tree)) return !isInside(real, sharedMemory);
+  return false;
 }
 
 export interface MaskCache {
@@ -50,6 +51,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
 
   /** Whether a path is protected below a root that contains it. */
   const isProtectedUnder = (root: string, real: string): boolean => {
+    if (root === real) return false; // it was agreed to by its own name
     const { isName, places } = protectedBy(grant.protect);
     const below = real.slice(root.length).split(sep);
     return below.some(isName) || places.some((entry) => covers(entry, root, real));

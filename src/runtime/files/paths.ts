@@ -2,6 +2,7 @@
 import { realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
+import { isPlainPath } from "../../base/paths.ts";
 import { shown } from "./errors.ts";
 
 /** The limit of Linux. Longer paths exist only to break things. */
@@ -17,7 +18,7 @@ export function toAbsolute(path: string, cwd: string): string {
       hint: "Write the whole path; './~' if a file is really called that.",
     });
   }
-  const absolute = resolve(cwd, path);
+  const absolute = isPlainPath(path) ? path : resolve(cwd, path);
   // A character has at most three bytes here, so most paths need not be counted.
   if (absolute.length * 3 > maxPathBytes && Buffer.byteLength(absolute) > maxPathBytes) {
     throw new CallError("invalid_input", `The path ${shown(path)} is too long (${Buffer.byteLength(absolute)} bytes).`);
@@ -40,15 +41,29 @@ export interface PathSet {
 /** Asked by the steps of the path, because the set may be large: a patch of a hundred files has as many roots. */
 export function createPathSet(paths: readonly string[]): PathSet {
   const byStem = new Map(paths.map((path) => [path.endsWith(sep) ? path.slice(0, -1) : path, path]));
+  const walk = (path: string): readonly string[] => {
+    const found: string[] = [];
+    for (let at = path.indexOf(sep); ; at = path.indexOf(sep, at + 1)) {
+      const root = byStem.get(at < 0 ? path : path.slice(0, at));
+      if (root !== undefined) found.push(root);
+      if (at < 0) return found;
+    }
+  };
+  // The answer for the last folder, because the files of one call often lie in one.
+  let folder: string | undefined;
+  let above: readonly string[] = [];
   return {
     paths,
     around(path) {
-      const found: string[] = [];
-      for (let at = path.indexOf(sep); ; at = path.indexOf(sep, at + 1)) {
-        const root = byStem.get(at < 0 ? path : path.slice(0, at));
-        if (root !== undefined) found.push(root);
-        if (at < 0) return found;
+      const slash = path.lastIndexOf(sep);
+      if (slash < 0) return walk(path);
+      const own = path.slice(0, slash);
+      if (own !== folder) {
+        above = walk(own);
+        folder = own;
       }
+      const itself = byStem.get(path);
+      return itself === undefined ? above : [...above, itself];
     },
   };
 }

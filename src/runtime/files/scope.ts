@@ -1,11 +1,10 @@
 /** What all file operations share: the grant, the session's memory, and how a path becomes a held file. */
 import { closeSync, type Stats } from "node:fs";
-import { join } from "node:path";
 import { CallError } from "../../base/error.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { FileVersion } from "../../spec/capability.ts";
 import { fileError, forbidden, shown } from "./errors.ts";
-import { hold, openHeld, openPlace, openTarget, type Held, type Place } from "./fd.ts";
+import { hold, openHeld, openPlace, openTarget, whereIsPlace, type Held, type OpenFolder, type Place } from "./fd.ts";
 import type { Guard, MaskCache } from "./guard.ts";
 import { toAbsolute } from "./paths.ts";
 
@@ -13,6 +12,8 @@ import { toAbsolute } from "./paths.ts";
 export interface FileMemory {
   readonly seen: { get(path: string): string | undefined; set(path: string, version: string): void };
   readonly maskCache: MaskCache;
+  /** The folder that was written to last, as long as no other step of the event loop has begun. */
+  readonly openFolder: OpenFolder;
 }
 
 /**
@@ -26,13 +27,19 @@ export interface FileChange {
   readonly mode: number;
 }
 
+/** The same contents as text, where that is known without decoding them. */
+export interface KnownTexts {
+  readonly before?: string | undefined;
+  readonly after?: string | undefined;
+}
+
 export interface FilesOptions {
   readonly workspace: string;
   readonly cwd: string;
   readonly grant: Grant;
   readonly memory?: FileMemory;
   /** Called for every file that is changed through this capability. */
-  readonly onChange?: (change: FileChange) => void;
+  readonly onChange?: (change: FileChange, texts: KnownTexts) => void;
   /** False: resolved paths are used instead of handles, for systems without /proc. */
   readonly handles?: boolean;
 }
@@ -41,12 +48,20 @@ export interface FilesOptions {
 export interface Scope extends FilesOptions {
   readonly guard: Guard;
   readonly handles: boolean;
+  /** Opens the folder of a file that is written. */
+  readonly openFolder: OpenFolder;
   readonly memory: FileMemory;
   /**
    * What was read, kept for as long as somebody holds its version, so that a later change can be reported
    * together with the earlier content.
    */
-  readonly contents: WeakMap<FileVersion, Uint8Array>;
+  readonly contents: WeakMap<FileVersion, Content>;
+}
+
+/** The text is left out if encoding it as UTF-8 would give other bytes. */
+interface Content {
+  readonly bytes: Uint8Array;
+  readonly text?: string | undefined;
 }
 
 /** Runs `use` on what a path leads to, after it is known that it may be read. */
@@ -96,9 +111,9 @@ export function withTarget<T>(
   const asked = toAbsolute(path, scope.cwd);
   let place: Place | undefined;
   try {
-    const target = openTarget(asked, scope.handles);
+    const target = openTarget(asked, scope.openFolder);
     place = target.place;
-    const real = join(place.folder, place.name);
+    const real = whereIsPlace(place);
     scope.guard.write(asked, real);
     return use(place, target.stats, real);
   } catch (error) {
@@ -113,7 +128,7 @@ export function withPlace<T>(scope: Scope, path: string, use: (place: Place, rea
   let place: Place | undefined;
   try {
     place = openPlace(asked, scope.handles);
-    const real = join(place.folder, place.name);
+    const real = whereIsPlace(place);
     scope.guard.write(asked, real);
     return use(place, real);
   } catch (error) {

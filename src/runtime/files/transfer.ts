@@ -15,8 +15,8 @@ export function move(scope: Scope, from: string, to: string): void {
       const moved = movedFiles(scope, source);
       rename(scope, source, target);
       for (const { below, before, mode } of moved) {
-        scope.onChange?.({ path: join(source.folder, source.name, below), before, after: undefined, mode });
-        scope.onChange?.({ path: join(target.folder, target.name, below), before: undefined, after: before, mode });
+        scope.onChange?.({ path: join(source.folder, source.name, below), before, after: undefined, mode }, {});
+        scope.onChange?.({ path: join(target.folder, target.name, below), before: undefined, after: before, mode }, {});
       }
     });
   });
@@ -67,7 +67,7 @@ export function copy(scope: Scope, from: string, to: string): void {
         const stats = lstatSync(source.at);
         copyTree(source, stats, target, scope.handles);
         if (stats.isFile())
-          scope.onChange?.({ path: real, before: undefined, after: readFileSync(target.at), mode: stats.mode });
+          scope.onChange?.({ path: real, before: undefined, after: readFileSync(target.at), mode: stats.mode }, {});
       } finally {
         source.close();
       }

@@ -39,13 +39,19 @@ export function replaceFile(
     bits ?? 0o666,
   );
   try {
+    // New files in one folder are alike, so the second one is looked at only once, when it is whole.
+    const known = bits === undefined ? undefined : place.made?.get(bits);
     if (bits !== undefined) {
-      const now = fstatSync(fd);
+      const now = known ?? fstatSync(fd);
       if (before !== undefined && !isWritable(before, now)) accessSync(place.at, constants.W_OK);
       makeAlike(fd, now, bits, before);
+      place.made?.set(bits, now);
     }
     writeAll(fd, data);
     renameSync(temporary, place.at);
+    const after = fstatSync(fd);
+    if (bits === undefined || known === undefined || areAlike(known, after)) return after;
+    makeAlike(fd, after, bits, before);
     return fstatSync(fd);
   } catch (error) {
     unlinkSync(temporary);
@@ -62,6 +68,10 @@ function writeAll(fd: number, data: Uint8Array): void {
 /** Whether the old file could have been opened for writing: if we own it, the owner's bit of its mode decides. */
 function isWritable(before: Stats, now: Stats): boolean {
   return (before.mode & 0o200) !== 0 && before.uid === now.uid;
+}
+
+function areAlike(a: Stats, b: Stats): boolean {
+  return a.mode === b.mode && a.uid === b.uid && a.gid === b.gid;
 }
 
 /** Sets the mode and the owner of a new file, if it does not have the right ones already. */

@@ -25,7 +25,8 @@ export function whereWritten(scope: Scope, path: string): string {
   }
 }
 
-export function write(scope: Scope, path: string, data: Uint8Array, how: WriteOptions): FileVersion {
+export function write(scope: Scope, path: string, data: string | Uint8Array, how: WriteOptions): FileVersion {
+  const bytes = typeof data === "string" ? Buffer.from(data) : data;
   if (how.parents === true) prepareParents(scope, path);
   return withTarget(scope, path, (place, stats, real) => {
     if (stats !== undefined && !stats.isFile()) {
@@ -38,11 +39,13 @@ export function write(scope: Scope, path: string, data: Uint8Array, how: WriteOp
     if (stats === undefined) refuseTwin(place);
     // What was read is what is there, or this would have been stale.
     const read = how.ifUnchanged && scope.contents.get(how.ifUnchanged);
-    const before = scope.onChange && stats ? (read ?? readFileSync(place.at)) : undefined;
-    const after = replaceFile(place, data, stats, how.mode);
-    const token = tokenOf(after, data);
+    const before = scope.onChange && stats ? (read?.bytes ?? readFileSync(place.at)) : undefined;
+    const after = replaceFile(place, bytes, stats, how.mode);
+    const token = tokenOf(after, bytes);
     scope.memory.seen.set(real, token);
-    scope.onChange?.({ path: real, before, after: data, mode: after.mode });
+    // Half a character is written as the sign for that, so it is another text that can be read there.
+    const text = typeof data === "string" && data.isWellFormed() ? data : undefined;
+    scope.onChange?.({ path: real, before, after: bytes, mode: after.mode }, { before: read?.text, after: text });
     return { path: real, token };
   });
 }
@@ -81,7 +84,7 @@ export function remove(scope: Scope, path: string, recursive: boolean): void {
       const before = scope.onChange && stats.isFile() ? readFileSync(place.at) : undefined;
       unlinkSync(place.at);
       scope.memory.seen.set(real, absent);
-      if (before !== undefined) scope.onChange?.({ path: real, before, after: undefined, mode: stats.mode });
+      if (before !== undefined) scope.onChange?.({ path: real, before, after: undefined, mode: stats.mode }, {});
       return;
     }
     if (isInside(realOrSame(scope.workspace), real))
@@ -92,7 +95,10 @@ export function remove(scope: Scope, path: string, recursive: boolean): void {
     const tell =
       onChange &&
       ((file: Place, at: Stats) =>
-        onChange({ path: join(file.folder, file.name), before: readRegular(file), after: undefined, mode: at.mode }));
+        onChange(
+          { path: join(file.folder, file.name), before: readRegular(file), after: undefined, mode: at.mode },
+          {},
+        ));
     removeTree(place, scope.handles, tell);
   });
 }

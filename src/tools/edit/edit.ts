@@ -15,9 +15,9 @@ const maxAttempts = 100;
 export async function editText(files: Files, path: string, change: (text: string) => string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const file = await files.readText(path, { toWrite: true });
-    const bytes = encodeText(change(file.text), file, path);
+    const data = encodeText(change(file.text), file, path);
     try {
-      await files.write(path, bytes, { ifUnchanged: file.version });
+      await files.write(path, data, { ifUnchanged: file.version });
       return;
     } catch (error) {
       if (!CallError.is(error) || error.code !== "stale" || attempt === maxAttempts) throw error;

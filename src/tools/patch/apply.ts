@@ -48,6 +48,7 @@ function applyExactly(text: string, chunks: readonly Chunk[], codex: boolean): s
   const isClosed = text.endsWith("\n");
   const whole = isClosed ? text : `${text}\n`;
   const places: number[] = [];
+  const olds: string[] = [];
   let result = "";
   let from = 0;
   for (const chunk of chunks) {
@@ -62,10 +63,11 @@ function applyExactly(text: string, chunks: readonly Chunk[], codex: boolean): s
     start = findLines(whole, old, start);
     if (start < 0) return undefined;
     places.push(start);
+    olds.push(old);
     result += whole.slice(from, start) + chunkText(chunk, "-");
     from = start + old.length;
   }
-  if (!codex && !areUnique(whole, chunks, places)) return undefined;
+  if (!codex && !areUnique(whole, chunks, olds, places)) return undefined;
   result += whole.slice(from);
   return isClosed || codex ? result : result.slice(0, -1);
 }
@@ -85,11 +87,16 @@ function findLines(text: string, lines: string, from: number): number {
 }
 
 /** Whether no chunk fits a second time before the place of the next one. An anchor settles that. */
-function areUnique(whole: string, chunks: readonly Chunk[], places: readonly number[]): boolean {
-  return chunks.every((chunk, index) => {
-    if (chunk.anchors.length > 0) return true;
+function areUnique(
+  whole: string,
+  chunks: readonly Chunk[],
+  olds: readonly string[],
+  places: readonly number[],
+): boolean {
+  return olds.every((old, index) => {
+    if (chunks[index]!.anchors.length > 0) return true;
     // Cut, because a search that finds nothing reads on to the end, and there may be many chunks.
     const space = whole.slice(places[index], places[index + 1]);
-    return !space.includes(`\n${chunkText(chunk, "+")}`);
+    return !space.includes(`\n${old}`);
   });
 }

@@ -21,17 +21,15 @@ export async function commit(steps: readonly Step[], files: Files): Promise<void
   const undo: { readonly path: string; readonly back: () => Promise<void> }[] = [];
   // Encoding may fail, so it is done before anything is written. Removals come last, because they are the easiest to
   // postpone.
-  const ready = steps.map((step) => ({
-    step,
-    bytes: step.after && encodeText(step.after.text, step.after, step.path),
-  }));
-  const ordered = [...ready.filter(({ bytes }) => bytes), ...ready.filter(({ bytes }) => !bytes)];
+  const written: { readonly step: Step; readonly data: string | Uint8Array }[] = [];
+  const removed: Step[] = [];
+  for (const step of steps) {
+    if (step.after === undefined) removed.push(step);
+    else written.push({ step, data: encodeText(step.after.text, step.after, step.path) });
+  }
   try {
-    for (const { step, bytes } of ordered)
-      undo.push({
-        path: step.path,
-        back: bytes ? await writeStep(step, bytes, files) : await removeStep(step, files),
-      });
+    for (const { step, data } of written) undo.push({ path: step.path, back: await writeStep(step, data, files) });
+    for (const step of removed) undo.push({ path: step.path, back: await removeStep(step, files) });
   } catch (error) {
     // If one file cannot be restored, the others still are, and the first error is still the one reported.
     const left: string[] = [];
@@ -48,10 +46,10 @@ function notTakenBack(error: unknown, left: readonly string[]): CallError {
   });
 }
 
-async function writeStep(step: Step, bytes: Uint8Array, files: Files): Promise<() => Promise<void>> {
+async function writeStep(step: Step, data: string | Uint8Array, files: Files): Promise<() => Promise<void>> {
   const { path, before, after } = step;
   const made = before === undefined ? await missingFolders(path, files) : [];
-  await files.write(path, bytes, {
+  await files.write(path, data, {
     parents: before === undefined,
     ...(before?.version === undefined ? { exclusive: before === undefined } : { ifUnchanged: before.version }),
     ...(after?.mode === undefined ? {} : { mode: after.mode }),
