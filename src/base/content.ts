@@ -54,7 +54,7 @@ export function text(value: string): TextPart {
 
 /** The text of a list of parts. Parts without text are named, so that nothing disappears unnoticed. */
 export function partsToText(parts: readonly Part[]): string {
-  return parts.map(partToText).join("\n");
+  return parts.length === 1 ? partToText(parts[0]!) : parts.map(partToText).join("\n");
 }
 
 function partToText(part: Part): string {

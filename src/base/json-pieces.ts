@@ -34,10 +34,12 @@ function* longPieces(value: object): Generator<string, void, undefined> {
   yield rest.at(-1)!;
 }
 
-function holdsLongText(value: unknown): boolean {
-  if (typeof value === "string") return value.length > pieceLength;
-  if (typeof value !== "object" || value === null) return false;
-  return (Array.isArray(value) ? value : Object.values(value)).some(holdsLongText);
+function holdsLongText(value: object): boolean {
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof inner === "string" && inner.length > pieceLength) return true;
+    if (typeof inner === "object" && inner !== null && holdsLongText(inner)) return true;
+  }
+  return false;
 }
 
 function isHighSurrogate(code: number): boolean {

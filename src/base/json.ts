@@ -47,7 +47,7 @@ export function stableStringify(value: unknown): string {
 /** A copy with sorted keys. A function that `JSON.stringify` calls for each value would cost more than all the rest. */
 function inOrder(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.some((one) => typeof one === "object") ? value.map(inOrder) : value;
+  if (Array.isArray(value)) return holdsObjects(value) ? value.map(inOrder) : value;
   if ("toJSON" in value && typeof value.toJSON === "function") return inOrder(value.toJSON());
   const inner = value as Record<string, unknown>;
   const keys = Object.keys(inner).toSorted();
@@ -55,6 +55,11 @@ function inOrder(value: unknown): unknown {
   const copy: Record<string, unknown> = {};
   for (const key of keys) copy[key] = inOrder(inner[key]);
   return copy;
+}
+
+function holdsObjects(list: readonly unknown[]): boolean {
+  for (const one of list) if (typeof one === "object") return true;
+  return false;
 }
 
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {

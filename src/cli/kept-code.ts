@@ -36,20 +36,27 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
   const { dirname, join, basename } = process.getBuiltinModule("node:path");
   const vm = process.getBuiltinModule("node:vm");
   const modules = new Map<string, Exports>();
+  const builtIns = new Map<string, unknown>();
   const fresh = new Map<string, { readonly script: InstanceType<typeof vm.Script>; readonly text: string }>();
   const trusted = isTrusted();
 
   const load = (path: string): Exports => {
     const known = modules.get(path);
     if (known !== undefined) return known;
-    const need = (name: string): unknown =>
-      name.startsWith(".") ? load(join(dirname(path), name)) : process.getBuiltinModule(name);
+    const need = (name: string): unknown => (name.startsWith(".") ? load(join(dirname(path), name)) : builtIn(name));
     const later = async (name: string): Promise<unknown> =>
       /^\.\.?\//.test(name) ? need(name) : outside(String(name));
     const url = () => process.getBuiltinModule("node:url").pathToFileURL(path).href;
-    const loaded = compile(path)(need, later, url);
+    const loaded = withFlagsOfStart(() => compile(path)(need, later, url));
     modules.set(path, loaded);
     return loaded;
+  };
+
+  /** Remembered, because functions of built-in modules that are used late are looked up at each use. */
+  const builtIn = (name: string): unknown => {
+    let found = builtIns.get(name);
+    if (found === undefined) builtIns.set(name, (found = withFlagsOfStart(() => process.getBuiltinModule(name))));
+    return found;
   };
 
   const compile = (path: string): ModuleFunction => {
@@ -58,7 +65,7 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
     // A built file holds no other letters than ASCII (scripts/build-output.mjs).
     const text = kept?.text ?? toFunction(fs.readFileSync(path, "latin1"));
     const options = { filename: path, ...(kept && { cachedData: kept.compiled }) };
-    const script = withFlagsOfStart(() => new vm.Script(text, options));
+    const script = new vm.Script(text, options);
     if (kept === undefined || script.cachedDataRejected === true) fresh.set(place, { script, text });
     // The script is the one function that toFunction writes.
     return script.runInThisContext() as ModuleFunction;

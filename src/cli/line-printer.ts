@@ -4,26 +4,29 @@ const maxGatheredChars = 64 * 1024;
 
 /**
  * JSON lines for programs, collected and written once per turn of the event loop. A session has many
- * small events, and a system call for each would be a tenth of its work.
+ * small events, and a system call for each would be a tenth of its work. The values become JSON only
+ * then, when the next request to the model is on its way, so they must not change after they were printed.
  */
 export function createLinePrinter(): { print(value: object): void; flush(): void } {
-  let lines = "";
-  let scheduled = false;
+  let values: object[] = [];
   const flush = () => {
-    scheduled = false;
+    const ready = values;
+    values = [];
+    let lines = "";
+    for (const value of ready) {
+      for (const piece of jsonPieces(value)) {
+        lines += piece;
+        if (lines.length <= maxGatheredChars) continue;
+        process.stdout.write(lines);
+        lines = "";
+      }
+      lines += "\n";
+    }
     if (lines !== "") process.stdout.write(lines);
-    lines = "";
   };
   return {
     print(value) {
-      for (const piece of jsonPieces(value)) {
-        lines += piece;
-        if (lines.length > maxGatheredChars) flush();
-      }
-      lines += "\n";
-      if (scheduled) return;
-      scheduled = true;
-      setImmediate(flush);
+      if (values.push(value) === 1) setImmediate(flush);
     },
     flush,
   };

@@ -2,18 +2,23 @@
  * Flags of V8 that suit a session better than the ones a process starts with. They are set while it runs, because the
  * shell starts the command and nobody else could give them.
  *
- * Compiled code that was kept is only valid under the flags it was made with. Each change is therefore noted, and
- * `withFlagsOfStart` takes all of them back while code is loaded or kept.
+ * Compiled code that was kept is only valid under the flags it was made with, and code that loads a module runs once:
+ * to take notes of it costs twice as much as running it. Each change is therefore noted, and `withFlagsOfStart` takes
+ * all of them back while code is loaded or kept.
  */
 import type { Session } from "../session/session.ts";
 
-/** What each flag that was changed was at the start, and what it is now. */
-type Changed = Map<string, { readonly atStart: string; readonly now: string }>;
+interface Note {
+  /** What each flag that was changed was at the start, and what it is now. */
+  readonly changed: Map<string, { readonly atStart: string; readonly now: string }>;
+  /** Whether the flags of the start are set at the moment. */
+  isTakenBack: boolean;
+}
 
 /** The flags belong to the process, and so does this note: the file that starts the command is built apart from the rest. */
-function noteOfProcess(): Changed {
-  const process = globalThis as { [flags]?: Changed };
-  return (process[flags] ??= new Map());
+function noteOfProcess(): Note {
+  const process = globalThis as { [flags]?: Note };
+  return (process[flags] ??= { changed: new Map(), isTakenBack: false });
 }
 const flags = Symbol.for("callgate.v8-flags");
 
@@ -26,18 +31,21 @@ function change(name: string, now: string, atStart: string): void {
   // A V8 that does not know a flag prints that to stderr, so flags are set only on versions on which they were
   // tried.
   if (major > 24) return;
-  noteOfProcess().set(name, { atStart, now });
+  noteOfProcess().changed.set(name, { atStart, now });
   set(now);
 }
 
 /** For the code loaded or kept meanwhile, the flags are those that the process started with. */
 export function withFlagsOfStart<T>(act: () => T): T {
-  const changed = [...noteOfProcess().values()];
-  for (const { atStart } of changed) set(atStart);
+  const note = noteOfProcess();
+  if (note.isTakenBack) return act(); // a module that loads another
+  note.isTakenBack = true;
+  for (const { atStart } of note.changed.values()) set(atStart);
   try {
     return act();
   } finally {
-    for (const { now } of changed) set(now);
+    for (const { now } of note.changed.values()) set(now);
+    note.isTakenBack = false;
   }
 }
 

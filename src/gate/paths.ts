@@ -98,7 +98,8 @@ export function isInside(path: string, root: string): boolean {
 }
 
 export function isInsideAny(path: string, roots: readonly string[]): boolean {
-  return roots.some((root) => isInside(path, root));
+  for (const root of roots) if (isInside(path, root)) return true;
+  return false;
 }
 
 /** The protected name that a path meets below one of the roots (`.git`, `.callgate`, `a/b`, a whole path), if any. */

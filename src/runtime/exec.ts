@@ -116,8 +116,7 @@ export function createExec(options: ExecOptions): Exec {
       options.onDenied?.({ what: "time", reason: `it did not end within ${Math.round(end.durationMs)} ms` });
     if (aborted)
       throw new CallError("aborted", "the command was stopped before it ended", { data: { output: end.output.head } });
-    const { sandbox } = launch;
-    return { ...end, sandbox, ...(waitingForInput ? { waitingForInput } : {}), ...defined({ denied }) };
+    return { ...end, sandbox: launch.sandbox, ...(waitingForInput ? { waitingForInput } : {}), ...defined({ denied }) };
   }
 
   async function open(request: TerminalRequest): Promise<TerminalView> {
@@ -212,6 +211,7 @@ function unreported({ onDenied: _onDenied, ...options }: ExecOptions): ExecOptio
 
 /** Variables set by login files pass the same policy as our own environment, because a profile may export secrets. */
 function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Promise<ExecOptions["env"]> {
+  processes.spawner.prepare(); // the launcher starts meanwhile
   return processes.loginEnv.read(shell ?? userShell(env), env, (login) => commandEnvironment(login, environment));
 }
 

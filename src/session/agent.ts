@@ -221,10 +221,11 @@ async function runInside(
       input: history,
       tools: specs,
     }),
-    ask(request) {
+    async ask(request) {
       requests++;
       return options.model.ask(request, ctx.signal);
     },
+    ownIds: () => (event) => event,
     async call(item) {
       calls++;
       const tool = find(item.name, item.namespace);

@@ -133,7 +133,7 @@ export function createSession(given: SessionOptions): Session {
     };
     running = turn().then(queue.end, queue.fail);
     try {
-      for await (const event of queue) yield event;
+      for await (const events of queue.batches()) for (const event of events) yield event;
     } finally {
       controller.abort();
       await running;

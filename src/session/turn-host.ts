@@ -101,12 +101,12 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
       emit({ type: "item.added", item, ...defined({ finish }) });
     },
     buildRequest: () => buildRequest(shared),
-    async *ask(request) {
+    async ask(request) {
       emit({ type: "request.sent", turn, request: ++requests, items: request.input.length });
       await recorder.commit();
-      const withOwnId = createOwnIds(history.callIds);
-      for await (const event of model.ask(request, asking)) yield withOwnId(event);
+      return model.ask(request, asking);
     },
+    ownIds: () => createOwnIds(history.callIds),
     async call(item) {
       calls++;
       const ended = await lanes.add(toAsked(item, now()));
@@ -182,7 +182,7 @@ export async function compact(shared: Shared, reason: HistoryCompacted["reason"]
     reason,
     tokensBefore,
     tokensAfter: history.contextTokens(),
-    items: history.items,
+    items: compacted.items,
   });
   emit({ type: "usage.updated", usage: compacted.usage, ...totals(shared) });
   return compacted.usage;
@@ -240,14 +240,15 @@ function nameRepeated(result: ResultItem, history: readonly Item[]): ResultItem 
   if (!isPlain(result)) return result;
   const words = partsToText(result.content);
   if (words.length < leastChars) return result;
-  const recent = history.slice(-mostItems);
-  const first = recent.find(
-    (item) =>
-      item.type === "result" && item.name === result.name && isPlain(item) && partsToText(item.content) === words,
-  );
-  const call = recent.find((item) => item.type === "call" && first?.type === "result" && item.id === first.callId);
-  if (first?.type !== "result" || call?.type !== "call") return result;
-  return { ...result, content: [text(`${sameAs(call)} (${words.split("\n").length} lines).`)] };
+  const calls = new Map<string, CallItem>();
+  for (const item of history.slice(-mostItems)) {
+    if (item.type === "call") calls.set(item.id, item);
+    if (item.type !== "result" || item.name !== result.name || !isPlain(item)) continue;
+    const call = calls.get(item.callId);
+    if (call !== undefined && partsToText(item.content) === words)
+      return { ...result, content: [text(`${sameAs(call)} (${words.split("\n").length} lines).`)] };
+  }
+  return result;
 }
 
 /** Only text: a picture, or a value for programs, is sent as it is. */

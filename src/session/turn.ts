@@ -27,7 +27,9 @@ export interface TurnHost {
   /** Adds an item to the history. The last item of an answer says how the answer ended. */
   add(item: Item, finish?: Answer["finish"]): void;
   buildRequest(): ModelRequest;
-  ask(request: ModelRequest): AsyncIterable<ModelEvent>;
+  ask(request: ModelRequest): Promise<AsyncIterable<ModelEvent>>;
+  /** For the events of one answer: gives each call an id that no earlier call has. */
+  ownIds(): (event: ModelEvent) => ModelEvent;
   /** Runs one call down the line; results of a turn come back in the order asked. */
   call(item: CallItem): Promise<Ended>;
   /** A call that must not run still gets an ending. */
@@ -39,10 +41,7 @@ export interface TurnHost {
   hasSteering(): boolean;
   /** Checks whether the model's final text is what was asked for. Left out: any text is. */
   checkAnswer?(text: string): Promise<CheckedAnswer>;
-  /**
-   * Shortens the history if it is near the model's limit. `overflow` means that the provider has already
-   * refused it.
-   */
+  /** Shortens the history if it is near the model's limit. `overflow`: the provider has already refused it. */
   compactIfNeeded(overflow: boolean): Promise<boolean>;
   spent(): Spent;
   answered(answer: Answer): void;
@@ -112,7 +111,6 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
 
   for (;;) {
     if (asked.calls.length > 0) {
-      const { calls } = asked;
       const outcome = await runCalls(host, asked, known);
       refused += outcome.ended.filter(({ code }) => isRefusal(code)).length;
       if (outcome.waiting.length > 0) {
@@ -121,11 +119,11 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
       }
       const results = outcome.results.filter((result) => result !== undefined);
       for (const result of results) host.add(result);
-      settled.push(...calls);
+      settled.push(...asked.calls);
       if (outcome.fault !== undefined) throw outcome.fault;
       if (host.signal.aborted) return end("interrupted");
       if (outcome.ended.some((one) => one.stopsTurn)) return end("stopped", "The user stopped the turn.");
-      const repeats = Math.max(...results.map((result, index) => watch.seen(calls[index]!, result)));
+      const repeats = Math.max(...results.map((result, index) => watch.seen(asked.calls[index]!, result)));
       if (repeats >= maxRepeats)
         return end("loop", `The model made the same call ${repeats} times with the same result.`);
     }
@@ -189,7 +187,9 @@ async function askUntilAnswered(host: TurnHost): Promise<Answer> {
 async function askOnce(host: TurnHost): Promise<Answer> {
   const collector = createCollector();
   const dropped: DroppedNote[] = [];
-  for await (const event of host.ask(host.buildRequest())) {
+  const withOwnId = host.ownIds();
+  for await (const told of await host.ask(host.buildRequest())) {
+    const event = withOwnId(told);
     collector.push(event);
     if (event.type === "item.started" || event.type === "item.delta" || event.type === "item.done") host.emit(event);
     if (event.type !== "note") continue;
@@ -263,8 +263,8 @@ function incompleteCall(call: CallItem, finish: Answer["finish"]): CallError {
   }
   const fault = call.kind === "custom" ? undefined : locateJsonError(call.arguments);
   const where = fault === undefined ? "" : `: ${describeJsonError(call.arguments, fault)}`;
-  const words = `The call to ${call.name} is not whole and was not run${where}.`;
-  return new CallError("invalid_input", words, { hint: "Send it again, complete." });
+  const hint = "Send it again, complete.";
+  return new CallError("invalid_input", `The call to ${call.name} is not whole and was not run${where}.`, { hint });
 }
 
 /** What joins the history. Of an answer that broke off, only its text does, and never half a call. */

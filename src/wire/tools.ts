@@ -165,8 +165,15 @@ function loweringTarget(target: SchemaTarget, strict: boolean | undefined): Sche
   return target === "openai" && strict === true ? "openai-strict" : target;
 }
 
-function namesMet(items: readonly Item[]): readonly Named[] {
-  return items.filter((item) => item.type === "call");
+/** The tools that were called in a history, each once. */
+export function namesMet(items: readonly Item[]): readonly Named[] {
+  const met = new Map<string, Named>();
+  for (const item of items) {
+    if (item.type !== "call") continue;
+    const identity = item.namespace === undefined ? item.name : identityOf(item.name, item.namespace);
+    if (!met.has(identity)) met.set(identity, item);
+  }
+  return [...met.values()];
 }
 
 /**

@@ -118,7 +118,9 @@ function covers(entry: string, root: string, real: string): boolean {
 }
 
 function resolveMasks(mask: readonly string[], cache: MaskCache): PathSet {
-  const isKnown = mask.length === cache.mask.length && mask.every((path, index) => path === cache.mask[index]);
+  const isKnown =
+    mask === cache.mask ||
+    (mask.length === cache.mask.length && mask.every((path, index) => path === cache.mask[index]));
   if (!isKnown) {
     cache.resolved = createPathSet([...new Set(mask.flatMap((path) => [path, realOrSame(path)]))]);
     cache.mask = mask;

@@ -227,7 +227,7 @@ export interface Spawner {
   readonly name: "launcher" | "plain";
   /** Rejects with a StartError if the command could not be started. That may also show later, in `ended`. */
   start(launch: Confined, sink: Sink): Promise<Child>;
-  /** Prepares for such a command if possible: starts the launcher and builds the sandbox. */
-  prepare(launch: Confined): void;
+  /** Prepares for a command if possible: starts the launcher, and builds the sandbox of such a command. */
+  prepare(launch?: Confined): void;
   close(): Promise<void>;
 }

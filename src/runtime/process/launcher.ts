@@ -81,7 +81,7 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
     },
     prepare(launch) {
       const to = connect();
-      if (launch.wrapper && launch.reusable === true) to.send("P", 0, encodeSandbox(launch));
+      if (launch?.wrapper && launch.reusable === true) to.send("P", 0, encodeSandbox(launch));
     },
     async close() {
       const last = connection;

@@ -6,6 +6,7 @@ import type { DecodeRequestOptions, EncodeOptions, EncodedRequest } from "../cod
 import { type Sign, unpackCarriers } from "../envelope.ts";
 import { noResult } from "../history.ts";
 import { legalCacheKey } from "../ids.ts";
+import type { Spell } from "../names.ts";
 import {
   array,
   boolean,
@@ -22,6 +23,7 @@ import {
 } from "../raw.ts";
 import { decodeItem, wire } from "./decode-item.ts";
 import { effortOf, settingsFor } from "../settings.ts";
+import { namesMet } from "../tools.ts";
 import { encodeInputItem } from "./encode-item.ts";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools } from "./tools.ts";
 
@@ -29,8 +31,9 @@ import { decodeChoice, decodeTools, encodeChoice, encodeTools } from "./tools.ts
 const include = ["reasoning.encrypted_content"];
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
-  const calls = request.input.filter((item): item is CallItem => item.type === "call");
-  const tools = encodeTools(request.tools, calls, options.target ?? "openai");
+  const met = namesMet(request.input);
+  const tools = encodeTools(request.tools, met, options.target ?? "openai");
+  const isRenamed = met.some(({ name, namespace }) => tools.spell(name, namespace) !== name);
   const { text, reasoning, ...more } = settingsFor(request.extra, wire);
   const held = { ...object(text), ...encodeFormat(request) };
   const thought = defined({
@@ -43,9 +46,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   const body = defined({
     model: request.model,
     instructions: request.instructions,
-    input: pairCalls(request.input, keepsState)
-      .map((item) => encodeOnce(spelled(item, tools.spell)))
-      .filter((item) => item !== undefined),
+    input: encodeItems(pairCalls(request.input, keepsState), isRenamed ? tools.spell : undefined),
     tools: tools.tools.length > 0 ? tools.tools : undefined,
     tool_choice: hasTools ? encodeChoice(request.toolChoice, tools) : undefined,
     parallel_tool_calls: hasTools && options.quirks?.noParallelFlag !== true ? request.parallel : undefined,
@@ -72,7 +73,16 @@ function encodeOnce(item: Item): JsonObject | undefined {
   return known.value;
 }
 
-function spelled(item: Item, spell: (name: string, namespace?: string) => string): Item {
+function encodeItems(items: readonly Item[], spell: Spell | undefined): readonly JsonObject[] {
+  const list: JsonObject[] = [];
+  for (const item of items) {
+    const one = encodeOnce(spell === undefined ? item : spelled(item, spell));
+    if (one !== undefined) list.push(one);
+  }
+  return list;
+}
+
+function spelled(item: Item, spell: Spell): Item {
   if (item.type !== "call" || (item.kind !== "function" && item.kind !== "custom")) return item;
   const name = spell(item.name, item.namespace);
   return name === item.name ? item : { ...item, name };
@@ -165,6 +175,7 @@ function nonEmpty<T extends object>(value: T): T | undefined {
  * different by a suffix.
  */
 export function pairCalls(items: readonly Item[], keepsState: boolean): readonly Item[] {
+  if (isPaired(items)) return items;
   const isReferring = keepsState || items.some(isReference);
   const times = new Map<string, number>();
   const waiting = new Map<string, string[]>();
@@ -186,6 +197,20 @@ export function pairCalls(items: readonly Item[], keepsState: boolean): readonly
   }
   const unanswered = new Set([...waiting.values()].flat());
   return kept.flatMap((item) => (item.type === "call" && unanswered.has(item.id) ? [item, aborted(item)] : [item]));
+}
+
+/** Whether each call has an id of its own and one result after it. This is so for nearly every history. */
+function isPaired(items: readonly Item[]): boolean {
+  const ids = new Set<string>();
+  const waiting = new Set<string>();
+  for (const item of items) {
+    if (item.type === "call") {
+      if (ids.has(item.id)) return false;
+      ids.add(item.id);
+      waiting.add(item.id);
+    } else if (item.type === "result" && !waiting.delete(item.callId)) return false;
+  }
+  return waiting.size === 0;
 }
 
 function isReference(item: Item): boolean {
