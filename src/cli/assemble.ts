@@ -8,21 +8,17 @@ import { defined, type JsonObject } from "../base/json.ts";
 import { ownFolders, stateDir } from "../base/paths.ts";
 import type { Telemetry } from "../result/telemetry.ts";
 import { createEngine, type Engine } from "../router/engine.ts";
-import {
-  createChangeTracker,
-  createSession,
-  type Session,
-  type SessionEvent,
-  type SessionOptions,
-  type SessionStarted,
-} from "../session/index.ts";
+import type { SessionEvent, SessionStarted } from "../session/events.ts";
 import { findPrice, type PriceTable } from "../session/price.ts";
+import { createSession, type Session } from "../session/session.ts";
+import type { SessionOptions } from "../session/session-options.ts";
+import { createChangeTracker } from "../workspace/changes.ts";
 import { undoFile } from "../workspace/undo.ts";
 import { takeTold } from "./effects/tell-session.ts";
 import type { McpClients } from "../mcp/index.ts";
 import type { Approver } from "../spec/stages.ts";
-import { createSessionId, readJournal, sessionPath, type StoredRecord } from "../store/index.ts";
-import { gatherRecords, openJournal, type GatheringJournal } from "../store/journal.ts";
+import { gatherRecords, openJournal, readJournal, type GatheringJournal, type StoredRecord } from "../store/journal.ts";
+import { createSessionId, sessionPath } from "../store/sessions.ts";
 import type { Config } from "./config/config.ts";
 import type { ToolFlags } from "./config/flags.ts";
 import { engineOptions } from "./engine-options.ts";
@@ -107,7 +103,7 @@ async function putTogether(
     options.ephemeral || options.kept ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
 
   const config = earlier ? keepModel(options.config, earlier.records, options.flags ?? {}) : options.config;
-  const profile = chooseProfile(config, config.model);
+  const profile = await chooseProfile(config, config.model);
   const model = await selectModel(config, env, profile.form);
   opened.push(model.close);
   const changes = createChangeTracker(cwd, () => undoFile(cwd, env), {

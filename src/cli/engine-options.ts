@@ -7,8 +7,6 @@ import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import type { GateRecord } from "../gate/options.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { defaultMask } from "../gate/paths.ts";
-import type { AnyTool } from "../index.ts";
-import { chooseTools } from "../registry/offer.ts";
 import type { Profile } from "../registry/profile.ts";
 import type { ToolsConfig } from "../registry/tools-config.ts";
 import type { EngineOptions } from "../router/engine.ts";
@@ -16,7 +14,7 @@ import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
 import { createAudit, type AuditEntry } from "../store/audit.ts";
-import { webSearchService } from "../tools/index.ts";
+import { webSearchService } from "../tools/web-search.ts";
 import type { Config } from "./config/config.ts";
 import { say, UsageError } from "./io.ts";
 import { commandTools } from "./offered-tools.ts";
@@ -50,7 +48,7 @@ export async function engineOptions(
   const disabled = new Set(config.disabled_tools ?? []);
   const audit = createAudit({ path: join(stateDir(env), "audit.jsonl") });
   return {
-    tools: builtinsFor(profile, only).filter(({ name }) => !disabled.has(name)),
+    tools: (await commandTools(only ? profile : undefined)).filter(({ name }) => !disabled.has(name)),
     workspace: cwd,
     log: { debug() {}, info() {}, warn, error: warn },
     approval: settings.approval,
@@ -87,10 +85,6 @@ export async function engineOptions(
       },
     },
   };
-}
-
-function builtinsFor(profile: Profile | undefined, only = false): readonly AnyTool[] {
-  return profile === undefined || !only ? commandTools : chooseTools(commandTools, profile);
 }
 
 /** `approval` and `sandbox`, or the same under their names in the table `tools`. */

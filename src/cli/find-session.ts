@@ -1,5 +1,5 @@
 import { stateDir } from "../base/paths.ts";
-import { readJournal, type ReadJournal } from "../store/index.ts";
+import { readJournal, type ReadJournal } from "../store/journal.ts";
 import { findSession, listSessions, type SessionSummary } from "../store/sessions.ts";
 import { say, UsageError } from "./io.ts";
 

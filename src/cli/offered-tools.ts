@@ -3,16 +3,24 @@ import { defined } from "../base/json.ts";
 import type { AnyTool, DeferOptions } from "../index.ts";
 import { deferTools } from "../registry/search.ts";
 import type { ToolSpec } from "../spec/model.ts";
-import { checkWanted, createOffer } from "../registry/offer.ts";
+import { checkWanted, chooseTools, createOffer } from "../registry/offer.ts";
 import { selectProfile, type OfferSettings, type Profile } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
 import { testSyncTool } from "../testing/sync-tool.ts";
-import { builtins, webSearchService } from "../tools/index.ts";
+import { byProfile, codingTools } from "../tools/coding.ts";
+import { webSearchService } from "../tools/web-search.ts";
 import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 
-/** Every tool that is built into the command; a profile chooses among them. */
-export const commandTools: readonly AnyTool[] = [...builtins, { ...testSyncTool, offered: "by-profile" }];
+/** The tools that are built into the command: those that the profile names, or all of them. */
+export async function commandTools(profile?: Profile): Promise<readonly AnyTool[]> {
+  const usual = byProfile([...codingTools, testSyncTool]);
+  // The others are many, and most sessions want none of them.
+  const wantsMore = profile?.tools.some((name) => !usual.some((tool) => tool.name === name)) ?? true;
+  const more = wantsMore ? byProfile((await import("../tools/internal/index.ts")).internalTools) : [];
+  const all = [...usual, ...more];
+  return profile === undefined ? all : chooseTools(all, profile);
+}
 
 /** What the model is offered. `provider` runs it; `custom` if nobody knows what it supports. */
 export function offerToModel(engine: Engine, profile: Profile, config: Config, provider: string) {
@@ -41,11 +49,11 @@ export function offerSettings(config: Config): OfferSettings {
 }
 
 /** The profile the settings and the model's family choose. */
-export function chooseProfile(config: Config, model: string | undefined): Profile {
+export async function chooseProfile(config: Config, model: string | undefined): Promise<Profile> {
   try {
     const settings = offerSettings(config);
-    checkWanted(settings.experimental_supported_tools, commandTools);
-    checkWanted(settings.config?.experimental_supported_tools, commandTools);
+    for (const { experimental_supported_tools: wanted } of [settings, settings.config ?? {}])
+      if (wanted !== undefined) checkWanted(wanted, await commandTools());
     return selectProfile({ ...settings, ...defined({ model }) });
   } catch (error) {
     if (error instanceof TypeError) throw new UsageError(error.message);

@@ -3,7 +3,7 @@ import { CallError } from "../base/error.ts";
 import { isObject, parseJson } from "../base/json.ts";
 import { anySignal } from "../base/signal.ts";
 import type { Search, SearchHit } from "../gateway/index.ts";
-import type { WebSearch } from "../tools/index.ts";
+import type { WebSearch } from "../tools/web-search.ts";
 import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 

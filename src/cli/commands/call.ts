@@ -48,7 +48,7 @@ async function call(flags: CallFlags, tool: string | undefined, input: string | 
   const { cwd, config } = await prepare(flags);
   const person = flags.batch ? undefined : await personHere();
   const engine = createEngine({
-    ...(await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) })),
+    ...(await engineOptions(config, cwd, process.env, { profile: await chooseProfile(config, config.model) })),
     ...(person ? { approver: person } : {}),
   });
   const lazy = lazyModel(config, process.env);

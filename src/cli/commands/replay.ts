@@ -108,7 +108,7 @@ function withInput(record: StoredRecord, inputs: Map<unknown, unknown>): Session
 async function runAgain(flags: ReplayFlags, recordedCwd: string, records: readonly StoredRecord[]): Promise<void> {
   const { cwd, config } = await prepare({ ...flags, cwd: flags.cwd ?? recordedCwd });
   const engine = createEngine(
-    await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) }),
+    await engineOptions(config, cwd, process.env, { profile: await chooseProfile(config, config.model) }),
   );
   const show = createTimeline({ words: (text) => process.stdout.write(text), line: print });
   const earlier = new Map(records.flatMap((record) => (record.type === "call.ended" ? [endingOf(record)] : [])));

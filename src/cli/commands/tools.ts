@@ -83,7 +83,7 @@ const someone: Approver = { ask: async () => undefined };
 
 async function offer(given: ToolsFlags): Promise<Offer> {
   const { cwd, config } = await prepare(given);
-  const profile = chooseProfile(config, config.model);
+  const profile = await chooseProfile(config, config.model);
   const own = profile.form.startsWith("text:") ? profile.form : undefined;
   const wire =
     (config.wire === "mcp" ? undefined : own) ??
@@ -91,7 +91,7 @@ async function offer(given: ToolsFlags): Promise<Offer> {
     (config.provider === undefined ? "responses" : chooseProvider(config).provider.wire);
   const engine = createEngine({
     // Nothing is called, so nothing is kept there.
-    ...(await engineOptions(config, cwd, process.env, { profile, spillDir: join(stateDir(process.env), "outputs") })),
+    ...(await engineOptions(config, cwd, process.env, { profile, only: true, spillDir: join(stateDir(process.env), "outputs") })),
     approver: someone,
   });
   const loaded = await loadOwnTools(engine, config, cwd, { waitMs: newServerWaitMs });

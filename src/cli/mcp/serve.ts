@@ -32,7 +32,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const spillDir = join(state, "outputs", `mcp-${process.pid}-${Date.now()}`);
   const engine = createEngine({ ...(await engineOptions(config, cwd, process.env, { spillDir })), approver });
   const own = await loadOwnTools(engine, config, cwd, { elicit: approver.elicit });
-  const offer = offerToModel(engine, chooseProfile(config, config.model), config, "custom");
+  const offer = offerToModel(engine, await chooseProfile(config, config.model), config, "custom");
   const shows = (tool: AnyTool) =>
     tool.origin !== undefined || offer().some((spec) => spec.name === tool.name && isRunHere(spec));
   const server = await serveMcp({

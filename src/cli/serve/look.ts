@@ -15,7 +15,7 @@ export function createLook(config: Config, cwd: string, env: NodeJS.ProcessEnv):
   const plain = (value: unknown) => JSON.parse(JSON.stringify(value)) as Json;
   return {
     async tools() {
-      const profile = chooseProfile(config, config.model);
+      const profile = await chooseProfile(config, config.model);
       const engine = createEngine(await engineOptions(config, cwd, env, { profile }));
       try {
         return plain({ tools: offerToModel(engine, profile, config, config.provider ?? "custom")() });
