@@ -1,4 +1,5 @@
 /** What every command prints with, and how its endings become exit codes. `cli/` is the only folder that prints. */
+import { fstatSync, statSync, writeSync } from "node:fs";
 
 /** 0 done · 1 ended in an error · 2 bad usage or config · 3 refused or nobody could approve · 130 interrupted. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, refused: 3, interrupted: 130 } as const;
@@ -14,7 +15,7 @@ export class UsageError extends Error {
 }
 
 export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  write("stdout", `${line}\n`);
 }
 
 export function printJson(value: unknown, pretty = true): void {
@@ -22,7 +23,73 @@ export function printJson(value: unknown, pretty = true): void {
 }
 
 export function say(line: string): void {
-  process.stderr.write(`${line}\n`);
+  write("stderr", `${line}\n`);
+}
+
+type OutputName = "stdout" | "stderr";
+
+const descriptors = { stdout: 1, stderr: 2 } as const;
+/** Outputs of which nobody has asked for Node's stream yet. */
+const unopened = new Map<OutputName, (error: NodeJS.ErrnoException) => void>();
+
+/**
+ * Has Node open its streams for our output when they are first asked for, each with somebody who is told when it breaks:
+ * loading streams takes longer than making most lists. What is printed before that goes straight to the descriptor.
+ */
+export function openOutputsLate(
+  whenBroken: Readonly<Record<OutputName, (error: NodeJS.ErrnoException) => void>>,
+): void {
+  for (const name of ["stdout", "stderr"] as const) {
+    const { get } = Object.getOwnPropertyDescriptor(process, name)!;
+    unopened.set(name, whenBroken[name]);
+    const open = (): NodeJS.WriteStream => {
+      unopened.delete(name);
+      // What Node's own getter of a standard output returns.
+      const stream = get!.call(process) as NodeJS.WriteStream;
+      Object.defineProperty(process, name, { configurable: true, enumerable: true, get });
+      return stream.on("error", whenBroken[name]);
+    };
+    Object.defineProperty(process, name, { configurable: true, enumerable: true, get: open });
+  }
+}
+
+/** Whether a person looks at what is printed. */
+export function isTerminal(): boolean {
+  const output = fstatSync(descriptors.stdout);
+  // A terminal is such a device, and so are others, which only Node's stream can tell from it. The most usual one we know.
+  if (!output.isCharacterDevice() || output.rdev === statSync("/dev/null", { throwIfNoEntry: false })?.rdev)
+    return false;
+  return process.stdout.isTTY;
+}
+
+/** Calls back when everything that was printed has been handed to the system, or never if it cannot be. */
+export function whenPrinted(done: () => void): void {
+  if (unopened.has("stdout")) done();
+  else process.stdout.write("", (error) => (error ? undefined : done()));
+}
+
+export function write(name: OutputName, text: string): void {
+  const whenBroken = unopened.get(name);
+  const rest = whenBroken === undefined ? text : writeNow(descriptors[name], text, whenBroken);
+  if (rest.length > 0) process[name].write(rest);
+}
+
+/** What could not be written without waiting: somebody has set a pipe to not block, and its reader is slow. */
+function writeNow(
+  descriptor: number,
+  text: string,
+  whenBroken: (error: NodeJS.ErrnoException) => void,
+): Uint8Array | string {
+  let rest = Buffer.from(text);
+  try {
+    while (rest.length > 0) rest = rest.subarray(writeSync(descriptor, rest));
+  } catch (error) {
+    // Only the system throws here.
+    const failure = error as NodeJS.ErrnoException;
+    if (failure.code === "EAGAIN") return rest;
+    whenBroken(failure);
+  }
+  return "";
 }
 
 /** Runs a command's body. This is the only place where errors become exit codes. */

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import type { StricliProcess } from "@stricli/core";
 import { nearest } from "../base/text.ts";
-import { exitCodes, print, say } from "./io.ts";
+import { exitCodes, isTerminal, openOutputsLate, print, say, whenPrinted, write } from "./io.ts";
 import { routes, synonyms } from "./routes.ts";
 import { version } from "./version.ts";
 
@@ -18,7 +18,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const loaded = await loadCommand(name, given);
   if (loaded === undefined) return unknownCommand(name);
   if (asksForHelp(given) || loaded.isWholeGroup) return print(loaded.formatHelp(loaded.root, [name, ...given]));
-  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
+  const host = stricliHost();
   await loaded.stricli.run(loaded.app, [name, ...given], { process: host });
   // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
   if (typeof host.exitCode === "number" && host.exitCode !== 0) {
@@ -49,7 +49,7 @@ async function loadCommand(name: string, given: readonly string[] = []) {
           `callgate: there is no command '${path} ${input}'${didYouMean(corrections)} ${hint}`,
       },
     },
-    documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
+    documentation: { disableAnsiColor: !isTerminal() || process.env["NO_COLOR"] !== undefined },
   });
   // A group that was named alone, with no command of its own to stand for it, says what it has.
   const isWholeGroup =
@@ -63,10 +63,14 @@ function asksForHelp(words: readonly string[]): boolean {
   return (end === -1 ? words : words.slice(0, end)).some((word) => word === "--help" || word === "-h");
 }
 
-function cleanEnvironment(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
+/** Our process as Stricli sees it. */
+function stricliHost(): StricliProcess {
+  const env = Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
+  const output = (name: "stdout" | "stderr") => ({
+    write: (text: string) => write(name, text),
+    getColorDepth: () => process[name].getColorDepth?.() ?? 1,
+  });
+  return { stdout: output("stdout"), stderr: output("stderr"), env: Object.fromEntries(env) };
 }
 
 /** Here and not in its own file, because it is about the table of commands itself. */
@@ -90,7 +94,7 @@ async function propose(words: readonly string[]): Promise<void> {
     return [...Object.keys(routes), "completion"].filter((name) => name.startsWith(first)).forEach(print);
   const name = first.startsWith("-") ? "chat" : first;
   const loaded = await loadCommand(name);
-  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
+  const host = stricliHost();
   const inputs = [name, ...(name === first ? rest : words)];
   const found = (await loaded?.stricli.proposeCompletions(loaded.app, inputs, { process: host })) ?? [];
   for (const { completion } of found) print(completion);
@@ -124,16 +128,18 @@ function overview(): string {
 /** The whole command, from its arguments to the end of the process. */
 export async function run(argv: readonly string[]): Promise<void> {
   // Whoever reads our output may stop reading (`| head`). That is not an error, and nobody is left to be told.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") say(`callgate: cannot write the output: ${error.code ?? error.message}`);
-    process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed);
+  openOutputsLate({
+    stdout(error) {
+      if (error.code !== "EPIPE") say(`callgate: cannot write the output: ${error.code ?? error.message}`);
+      process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed);
+    },
+    stderr: () => process.exit(exitCodes.failed),
   });
-  process.stderr.on("error", () => process.exit(exitCodes.failed));
 
   // Services and containers often start us without HOME, but the system's user list knows it.
   process.env["HOME"] ||= homedir();
 
   await main(argv);
   // The command has ended, so nothing that was left open (a server, a connection) may keep the process alive.
-  process.stdout.write("", (error) => (error ? undefined : process.exit()));
+  whenPrinted(() => process.exit());
 }

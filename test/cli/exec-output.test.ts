@@ -105,3 +105,38 @@ test.each([["tools"], ["--help"], ["doctor"], ["exec", "say hi"], ["exec", "--js
     });
   },
 );
+
+/** Its output is a pipe that holds one page and does not wait for its reader, who comes late. */
+const impatient = `import fcntl, os, sys
+fcntl.fcntl(1, 1031, 4096)
+fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_NONBLOCK)
+os.execv(sys.argv[1], sys.argv[1:])`;
+const hasPython = process.platform === "linux" && spawnSync("python3", ["--version"]).status === 0;
+
+test.skipIf(!hasPython)("a pipe that does not block loses nothing (needs python3)", () => {
+  const words = `python3 -c '${impatient}' "$NODE" "$CLI" tools --profile internal --json | (sleep 0.5; cat)`;
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", words], {
+    encoding: "utf8",
+    cwd: tempFolder("work"),
+    env: {
+      PATH: process.env["PATH"],
+      HOME: tempFolder("home"),
+      CALLGATE_HOME: tempFolder("state"),
+      NODE: process.execPath,
+      CLI: cli,
+    },
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout.length).toBeGreaterThan(3 * 4096);
+  // The list of tools, each an object.
+  expect((JSON.parse(stdout) as readonly unknown[]).length).toBeGreaterThan(10);
+});
+
+test("whoever stops reading a list is no error", () => {
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", '"$NODE" "$CLI" tools --profile internal --json | true'], {
+    encoding: "utf8",
+    cwd: tempFolder("work"),
+    env: { PATH: process.env["PATH"], HOME: tempFolder("home"), NODE: process.execPath, CLI: cli },
+  });
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" });
+});

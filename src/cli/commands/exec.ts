@@ -4,7 +4,7 @@ import { defined } from "../../base/json.ts";
 import type { SessionEvent, TurnEnded } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
-import { exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
+import { exitCodes, isTerminal, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { createLinePrinter } from "../line-printer.ts";
 import { prepare } from "../prepare.ts";
 import { keepHeapSmall, keepHeapSmallInLongAnswers, learnFromFirstRequest } from "../v8-flags.ts";
@@ -73,7 +73,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
   const stop = () => session.interrupt();
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
-  const show = process.stdout.isTTY ? showAll() : showAnswer();
+  const show = isTerminal() ? showAll() : showAnswer();
   try {
     let ended: TurnEnded | undefined;
     let denied = 0;

@@ -7,7 +7,6 @@ import { addToolSearch } from "../../registry/search.ts";
 import { describeDropped } from "../../session/notes.ts";
 import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
 import type { Approver } from "../../spec/stages.ts";
-import { checkTarget } from "../../schema/normalize/check-target.ts";
 import { normalize, schemaTargets } from "../../schema/normalize.ts";
 import { loadCodec } from "../../model/provider-model.ts";
 import { isWireName } from "../../wire/codec.ts";
@@ -91,7 +90,11 @@ async function offer(given: ToolsFlags): Promise<Offer> {
     (config.provider === undefined ? "responses" : chooseProvider(config).provider.wire);
   const engine = createEngine({
     // Nothing is called, so nothing is kept there.
-    ...(await engineOptions(config, cwd, process.env, { profile, only: true, spillDir: join(stateDir(process.env), "outputs") })),
+    ...(await engineOptions(config, cwd, process.env, {
+      profile,
+      only: true,
+      spillDir: join(stateDir(process.env), "outputs"),
+    })),
     approver: someone,
   });
   const loaded = await loadOwnTools(engine, config, cwd, { waitMs: newServerWaitMs });
@@ -186,6 +189,7 @@ async function check(given: LintFlags): Promise<number> {
   const { maxBytes } = given;
   if (maxBytes !== undefined && !(maxBytes > 0)) throw new UsageError("--max-bytes is a number of bytes above 0");
   const size = maxBytes === undefined ? {} : { maxBytes };
+  const { checkTarget } = await import("../../schema/normalize/check-target.ts");
   const tools = (await offer(given)).specs
     .flatMap(flat)
     .filter((spec): spec is FunctionSpec => spec.kind === "function");
