@@ -40,15 +40,13 @@ export function openOutputsLate(
   whenBroken: Readonly<Record<OutputName, (error: NodeJS.ErrnoException) => void>>,
 ): void {
   for (const name of ["stdout", "stderr"] as const) {
-    const { get } = Object.getOwnPropertyDescriptor(process, name)!;
-    unopened.set(name, whenBroken[name]);
+    const own = Object.getOwnPropertyDescriptor(process, name)!;
     const open = (): NodeJS.WriteStream => {
       unopened.delete(name);
-      // What Node's own getter of a standard output returns.
-      const stream = get!.call(process) as NodeJS.WriteStream;
-      Object.defineProperty(process, name, { configurable: true, enumerable: true, get });
-      return stream.on("error", whenBroken[name]);
+      Object.defineProperty(process, name, own);
+      return process[name].on("error", whenBroken[name]);
     };
+    unopened.set(name, whenBroken[name]);
     Object.defineProperty(process, name, { configurable: true, enumerable: true, get: open });
   }
 }
