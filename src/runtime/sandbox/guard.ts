@@ -75,8 +75,12 @@ function isChanged(path: string, link: string | undefined): boolean {
 
 function restore(path: string, link: string | undefined, { quarantine, now = Date.now }: GuardOptions): string {
   mkdirSync(quarantine, { recursive: true, mode: 0o700 });
-  const place = freePlace(join(quarantine, `${now().toString(36)}-${basename(path)}`));
-  if (stat(path) !== undefined) openAndRetry(path, () => moveAside(path, place));
+  const at = now().toString(36);
+  let place = freePlace(join(quarantine, `${at}-${basename(path)}`));
+  if (stat(path) !== undefined) {
+    const beside = freePlace(`${path}-moved-${at}`);
+    openAndRetry(path, () => (place = moveAside(path, place, beside)));
+  }
   if (link !== undefined) symlinkSync(link, path);
   return place;
 }
@@ -88,13 +92,41 @@ function freePlace(wanted: string): string {
   return place;
 }
 
-function moveAside(from: string, to: string): void {
+/** Returns where it is now. */
+function moveAside(from: string, to: string, beside: string): string {
   try {
     renameSync(from, to);
+    return to;
   } catch (error) {
     if (errorCode(error) === "EACCES") throw error; // to be opened first
-    // On another file system, links are copied as links, so that nothing outside is read on the way.
-    cpSync(from, to, { recursive: true, verbatimSymlinks: true });
-    rmSync(from, { recursive: true, force: true });
+    // The quarantine is on another file system. The name goes first, whatever the command has put there: a copy may
+    // fail or take very long, and what is beside the name means nothing to anybody.
+    renameSync(from, beside);
   }
+  try {
+    openAndRetry(beside, () => {
+      copyTree(beside, to);
+      rmSync(beside, { recursive: true, force: true });
+    });
+    return to;
+  } catch {
+    rmSync(to, { recursive: true, force: true });
+    return beside;
+  }
+}
+
+const maxCopiedBytes = 256 * 1024 ** 2;
+const maxCopiedEntries = 20_000;
+
+/** Links are copied as links, so that nothing outside is read on the way. Pipes and sockets have nothing to copy. */
+function copyTree(from: string, to: string): void {
+  let bytes = 0;
+  let entries = 0;
+  const filter = (path: string) => {
+    const seen = lstatSync(path);
+    bytes += seen.isFile() ? seen.size : 0;
+    if (bytes > maxCopiedBytes || ++entries > maxCopiedEntries) throw new Error(`${from} is too large to be copied`);
+    return seen.isFile() || seen.isDirectory() || seen.isSymbolicLink();
+  };
+  cpSync(from, to, { recursive: true, verbatimSymlinks: true, filter });
 }

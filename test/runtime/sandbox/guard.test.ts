@@ -1,18 +1,22 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { guardNames } from "../../../src/runtime/sandbox/guard.ts";
 import { keepTree, putBack } from "../../../src/runtime/sandbox/keep.ts";
 import { freshFolder } from "./folder.ts";
@@ -39,6 +43,47 @@ test("a name that was made is moved aside whole, and said so", () => {
   const [kept] = readdirSync(quarantine);
   expect(readFileSync(join(quarantine, kept!, "config"), "utf8")).toBe("evil");
 });
+
+/** A quarantine on another file system, as where the state lies in a home folder and the workspace on a disk of its own. */
+function guardedElsewhere() {
+  const folder = mkdtempSync("/dev/shm/callgate-guard-");
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, ".git");
+  const quarantine = join(freshFolder(), "quarantine");
+  expect(statSync(folder).dev).not.toBe(statSync(join(quarantine, "..")).dev);
+  const watch = guardNames([path], { quarantine, isOnlySuspect: () => true });
+  mkdirSync(path);
+  writeFileSync(join(path, "config"), "evil");
+  return { folder, path, quarantine, watch };
+}
+
+test.skipIf(!existsSync("/dev/shm"))(
+  "what was made is copied to a quarantine on another file system, with a pipe in it too (needs /dev/shm)",
+  () => {
+    const { folder, path, quarantine, watch } = guardedElsewhere();
+    execFileSync("mkfifo", [join(path, "pipe")]);
+    symlinkSync("/etc/passwd", join(path, "link"));
+    const [denial] = watch.undo();
+    expect(readdirSync(folder)).toEqual([]);
+    const [kept] = readdirSync(quarantine);
+    expect(readdirSync(join(quarantine, kept!)).toSorted()).toEqual(["config", "link"]);
+    expect(readlinkSync(join(quarantine, kept!, "link"))).toBe("/etc/passwd");
+    expect(denial?.reason).toContain(join(quarantine, kept!));
+  },
+);
+
+test.skipIf(!existsSync("/dev/shm"))(
+  "what is too large to be copied there loses its name all the same (needs /dev/shm)",
+  () => {
+    const { folder, path, quarantine, watch } = guardedElsewhere();
+    truncateSync(join(path, "config"), 1024 ** 3); // with a hole: it takes no room here, but would there
+    const [denial] = watch.undo();
+    const [left, ...others] = readdirSync(folder);
+    expect([left, others]).toEqual([expect.stringMatching(/^\.git-moved-\w+$/), []]);
+    expect(denial?.reason).toContain(join(folder, left!));
+    expect(readdirSync(quarantine)).toEqual([]);
+  },
+);
 
 test("nothing made, nothing said, no folder for it", () => {
   const { quarantine, guard } = guarded();
