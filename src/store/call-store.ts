@@ -1,6 +1,6 @@
 /** Keeps a host's open questions and the calls that they are about, between requests and across restarts. */
 import { checkOptions, optionsShape } from "../base/shape.ts";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode } from "../base/error.ts";
@@ -64,7 +64,11 @@ export function createCallFolder(folder: string, options: CallFolderOptions = {}
   checkOptions("createCallFolder", options, callFolderShape);
   const { keepMs = 30 * 24 * 3_600_000 } = options;
   let prepared: Promise<void> | undefined;
-  const ready = () => (prepared ??= prepare(folder, keepMs));
+  const ready = () =>
+    (prepared ??= prepare(folder, keepMs).catch((error: unknown) => {
+      prepared = undefined; // whoever comes next tries again
+      throw error;
+    }));
   const file = (key: string, ending: string) =>
     join(folder, `${createHash("sha256").update(key).digest("hex")}.${ending}`);
   return {
@@ -75,9 +79,15 @@ export function createCallFolder(folder: string, options: CallFolderOptions = {}
     },
     async set(key, call) {
       await ready();
-      const draft = file(key, `${process.pid}.draft`);
-      await writeFile(draft, JSON.stringify(call), { mode: 0o600 });
-      await rename(draft, file(key, "json"));
+      const draft = file(key, `${randomUUID()}.draft`);
+      const text = JSON.stringify(call);
+      try {
+        await writeFile(draft, text, { mode: 0o600 });
+        await rename(draft, file(key, "json"));
+      } catch (error) {
+        await rm(draft, { force: true });
+        throw error;
+      }
     },
     async claim(key) {
       await ready();
