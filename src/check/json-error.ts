@@ -14,6 +14,10 @@ const space = /[ \t\n\r]*/y;
 /** Every character from the space upwards except the quote and the backslash. */
 const plain = /[ !#-[\]-\u{10ffff}]*/uy;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+/** What is left of a word, a number or an escape when the text ends in the middle of it. */
+const cutWord = /(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-)$/y;
+const cutNumber = /(?:\.|[eE][+-]?)$/y;
+const cutEscape = /\\(?:u[0-9a-fA-F]{0,3})?$/y;
 
 type Want = "value" | "key" | "after" | "value or ]" | "key or }" | "end";
 
@@ -90,7 +94,9 @@ function readValue(scan: Scan, char: string | undefined): Want | JsonError {
     return char === "{" ? "key or }" : "value or ]";
   }
   if (char === '"') return readString(scan) ?? "after";
-  return skip(scan, word) || skip(scan, number) ? "after" : fault(scan, "a JSON value");
+  if (skip(scan, word)) return "after";
+  if (skip(scan, number)) return skip(scan, cutNumber) ? fault(scan, "a digit") : "after";
+  return fault(scan, skip(scan, cutWord) ? "the rest of the value" : "a JSON value");
 }
 
 function readString(scan: Scan): JsonError | undefined {
@@ -104,7 +110,9 @@ function readString(scan: Scan): JsonError | undefined {
     }
     if (char === undefined) return fault(scan, `the end of the string that starts at character ${start + 1}`);
     if (char !== "\\") return fault(scan, "control characters escaped (a line break is \\n)");
-    if (!skip(scan, escape)) return fault(scan, 'a legal escape (\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX)');
+    if (skip(scan, escape)) continue;
+    if (skip(scan, cutEscape)) return fault(scan, "the rest of the escape");
+    return fault(scan, 'a legal escape (\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX)');
   }
 }
 

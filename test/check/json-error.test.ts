@@ -31,9 +31,11 @@ test("it finds an error exactly where JSON.parse finds one", () => {
 });
 
 test("a text cut short is told as ending too early", () => {
-  const whole = JSON.stringify({ a: [1, { b: "text é" }], c: null, d: -1.5e3 });
+  const whole = String.raw`{"a":[1,{"b":"text é \u00e9\n"}],"c":null,"t":true,"f":false,"d":-1.5e+3}`;
   for (let end = 1; end < whole.length; end++) {
     const text = whole.slice(0, end);
-    expect(locateJsonError(text), text).toBeDefined();
+    const error = locateJsonError(text)!;
+    expect(error?.position, text).toBe(text.length);
+    expect(describeJsonError(text, error)).toContain("it ends too early");
   }
 });

@@ -28,5 +28,10 @@ test("wide characters, colours and wrapped cells keep every line as wide as it w
 test("tables in code blocks are not counted, and nothing moves where the tables cannot be matched", () => {
   const source = "```\n| a | b |\n|--:|--:|\n```\n\n| a | bbb |\n|---|--:|\n| x | 1 |\n";
   expect(draw(source)).toContain(" │ x │   1 │");
-  expect(draw("a | b\n--|--:\n", 60)).toBeDefined();
+  const table = "| a | bbb |\n|---|--:|\n| x | 1 |\n";
+  const wider = "| a | bbb | c |\n|---|---|---|\n| x | 1 | y |\n";
+  for (const other of [`${table}\ntext\n\n${table}`, wider]) {
+    const drawn = new Markdown(other, 1, 0, createTheme(false).markdown).render(60);
+    expect(alignTables(drawn, table)).toEqual(drawn);
+  }
 });

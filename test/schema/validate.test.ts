@@ -133,10 +133,11 @@ test("a busy schema is compiled where that is allowed, and decides the same", as
 });
 
 test("every recorded schema can be checked against without an error", async () => {
+  expect(recordedSchemas.length).toBeGreaterThan(10);
   for (const { inputSchema } of recordedSchemas) {
     const result = await createValidator(inputSchema)({});
-    expect(typeof result.ok).toBe("boolean");
-    if (!result.ok) expect(result.issues.every(({ message }) => !message.includes("cannot be checked"))).toBe(true);
+    const messages = result.ok ? [] : result.issues.map(({ message }) => message);
+    expect(messages.filter((message) => message.includes("cannot be checked"))).toEqual([]);
   }
 });
 

@@ -150,7 +150,7 @@ test("a patch that fails anywhere leaves every byte as it was", async () => {
           files: filesIn(dir),
           cwd: dir,
         }),
-      ).rejects.toBeDefined();
+      ).rejects.toMatchObject({ name: "CallError" });
       expect(tree(dir)).toEqual(before);
     }),
     { numRuns: 60 },
