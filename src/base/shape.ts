@@ -15,7 +15,7 @@ export type Shape =
   | "table"
   /** Whatever the owner of the option makes of it. */
   | "any"
-  /** `also`: words that are taken but not offered. */
+  /** `also`: words that are accepted but not listed. */
   | { readonly oneOf: readonly string[]; readonly also?: readonly string[] }
   /** A number above this one. */
   | { readonly above: number }
@@ -51,7 +51,7 @@ export function checkShape(value: unknown, shape: Shape, path: Path): ShapeProbl
   if ("either" in shape) {
     const problems = shape.either.map((one) => checkShape(value, one, path));
     if (problems.includes(undefined)) return undefined;
-    // Where one of the forms was meant, and something inside it is wrong, that is what to tell.
+    // If one of the forms was meant and something inside it is wrong, that is reported.
     return (
       problems.find((problem) => problem !== undefined && problem.path.length > path.length) ??
       wrong(path, `must be ${shape.words}`)

@@ -79,8 +79,8 @@ function scan(text: string, from: number, limit: number): Scanned {
 }
 
 /**
- * `run`: how many of this kind in a row, this one included. `isCode`: letters and digits by turns, as in hexadecimal
- * text and base64, where no word is known to any tokenizer.
+ * `run` is how many characters of this kind come in a row, including this one. `isCode` means that letters
+ * and digits alternate, as in hexadecimal text and base64, where tokenizers know no words.
  */
 function costOf(kind: number, before: number, run: number, isCode: boolean): number {
   switch (kind) {

@@ -16,7 +16,8 @@ export async function createSession(asked: Asked, service: Service): Promise<Rep
   const { store, limits, random } = service;
   const { tenant } = principal;
   const { key, request } = readKey(asked);
-  // First of all: what was answered once is answered again, also where a new session would be refused by now.
+  // Checked first: a request that was answered before gets the same answer, even if a new session would now be
+  // refused.
   const known = key === undefined ? undefined : await store.created(tenant, key, request);
   if (known !== undefined) return toCreated(known);
   const { sessions } = await limits(tenant);
@@ -129,7 +130,7 @@ export async function approve(asked: Asked, service: Service): Promise<Reply> {
 
 const taken: Reply = { status: 202, json: {} };
 
-/** By the question's record: a held command that runs again may ask the same once more. */
+/** The question's record is part of the key, because a held command that runs again may ask the same question again. */
 function approvalKey(callId: string, hash: string, n: number): string {
   return `approval ${callId} ${hash} ${n}`;
 }
@@ -260,7 +261,10 @@ function readMailKey(asked: Asked, kind: Mail["kind"]): MailKey {
   return key === undefined ? {} : defined({ key: `${kind} ${key}`, request });
 }
 
-/** What came before with the same key: it is answered as it was then, whatever a new request would be refused for now. */
+/**
+ * What was sent before with the same key. It gets the answer of that time, even if a new request would now
+ * be refused.
+ */
 async function findPosted({ id }: StoredSession, { key, request }: MailKey, { store }: Service) {
   return key === undefined ? undefined : store.posted(id, key, request);
 }

@@ -187,7 +187,8 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
       await Promise.all(running.values());
       if (state.isLaunched) {
         await DBOS.shutdown({ deregister: true, workflowCompletionTimeoutMS: 10_000 });
-        // Turns that were left open are the others' at once, and not when somebody finds them forgotten.
+        // Turns that were left open are announced to the other workers at once, instead of waiting until somebody
+        // finds them.
         await wakeLeft(worker).catch(() => undefined);
         await store.hold.forget(worker).catch(() => undefined);
       }

@@ -1,6 +1,6 @@
 /**
- * How a browser comes in: by a link that works once, or by a token that a person types into the page. Either way it gets
- * a cookie that no script can read.
+ * How a browser gets access: by a link that works once, or by a token that a person types into the page.
+ * Either way it gets a cookie that no script can read.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -38,14 +38,15 @@ export function createEntrance(service: Service): Entrance {
         const { token } = await issueToken(service.tokens, { ...known.principal, lifetimeMs: cookieMs }, service.now());
         return toCookie(token);
       }
-      // A person gets the page: it opens if this browser was let in before, and otherwise says how to come in.
+      // Everybody gets the page. It opens if this browser was given access before, and otherwise explains how to get
+      // it.
       if (request.headers.accept?.includes("text/html") === true) return {};
       throw new Problem(403, "link", "This link was used already, or is too old. 'callgate serve' prints a new one.");
     },
     keepToken(request) {
       const token = readBearer(request);
       if (token === undefined) throw new Problem(401, "token", "The token has to come as 'Authorization: Bearer'.");
-      // The cookie is the token itself: one that is taken back lets no browser in any more.
+      // The cookie is the token itself, so a revoked token gives no browser access any more.
       return toCookie(token);
     },
   };

@@ -48,7 +48,7 @@ export interface RunnerOptions {
   readonly telemetry?: Telemetry;
 }
 
-/** Checked when a runner is made: a word nobody knows is a mistake. */
+/** Checked when a runner is made, so that a misspelled option is an error. */
 export const runnerShape = optionsShape<RunnerOptions>(
   {
     store: "table",

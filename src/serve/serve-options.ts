@@ -9,11 +9,11 @@ export interface ServeOptions {
   readonly port?: number;
   /** The address to listen on. Left out: loopback. */
   readonly host?: string;
-  /** Names that the service is reached by, where it is not loopback. Left out: any. */
+  /** The names under which the service is reached, if not on loopback. Left out: any. */
   readonly names?: readonly string[];
-  /** Pages of these origins may ask, besides the service's own. */
+  /** Origins whose pages may send requests, besides the service's own. */
   readonly origins?: readonly string[];
-  /** The folder of the page. Left out: a hint stands in its place. */
+  /** The folder with the page's files. Left out: a hint is shown instead of the page. */
   readonly page?: string;
   /** The longest request that is read. Left out: 32 MiB. */
   readonly maxBodyBytes?: number;
@@ -21,7 +21,7 @@ export interface ServeOptions {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** Checked when it starts: a word nobody knows is a mistake. */
+/** Checked when the service starts, so that a misspelled option is an error. */
 export const serveShape = optionsShape<ServeOptions>(
   {
     service: "table",

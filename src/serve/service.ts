@@ -1,4 +1,4 @@
-/** `callgate serve` without HTTP: the store, whoever runs sessions, and what every route needs of them. */
+/** `callgate serve` without HTTP: the store, the runner of sessions, and what every route needs of them. */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { SessionRow } from "../client/index.ts";
@@ -27,7 +27,10 @@ export interface ServiceOptions extends QuotaOptions {
   readonly dispatcher?: Dispatcher;
   /** Sessions that run at once here. */
   readonly places?: number;
-  /** What a client may ask for: throws a Problem, or says where the session works and what is kept of its wishes. */
+  /**
+   * Checks what a client asks for. Throws a Problem, or returns where the session works and which settings
+   * are stored.
+   */
   readonly checkSettings: (
     tenant: string,
     wanted: JsonObject,
@@ -48,7 +51,7 @@ export interface ServiceOptions extends QuotaOptions {
   readonly random?: () => number;
 }
 
-/** The tools, the rules, and the policy's word about a command, as the commands print them. */
+/** The tools, the rules, and the policy's decision about a command, as the commands print them. */
 export interface Look {
   tools(): Promise<Json>;
   rules(): Promise<Json>;
@@ -60,23 +63,23 @@ export interface Service
   extends
     Pick<ServiceOptions, "store" | "tokens" | "checkSettings" | "look" | "toMarkdown" | "version" | "model">,
     Quotas {
-  /** The same service, of which one tenant sees its own part. */
+  /** The same service with only the part that one tenant may see. */
   forTenant(tenant: string): Service;
   readonly operator: string;
   readonly metrics: ServeMetrics;
   now(): number;
   random(): number;
   countSessions(tenant: string): Promise<number>;
-  /** Sends something to a session; somebody will look at it. */
+  /** Sends something to a session, and makes sure that a process will look at it. */
   post(session: StoredSession, mail: NewMail): ReturnType<SessionStore["post"]>;
   /** Events as text, made once for all who listen. */
   readonly encode: Encode;
-  /** Runs a stream within the tenant's number of them. */
+  /** Runs a stream, within the number of streams that the tenant may have open. */
   listening(who: Principal, follow: () => Promise<void>): Promise<void>;
   /** Called when the service stops, for streams that would not end by themselves. */
   onStop(end: () => void): void;
   readonly isStopping: boolean;
-  /** Takes nothing new, lets running calls end, leaves open turns for whoever goes on with them. */
+  /** Takes nothing new, lets running calls end, and leaves open turns to the next process. */
   stop(): Promise<void>;
 }
 
@@ -143,7 +146,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           onError: (error, id) => onError?.(error, `session ${id}`),
           ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
         });
-  /** The dispatcher asks without waiting: what a tenant may run is looked up when one of its sessions is woken. */
+  /** The dispatcher cannot wait for an answer, so a tenant's limit is looked up when one of its sessions is woken. */
   const mayRun = new Map<string, number>();
   const dispatcher =
     options.dispatcher ??
@@ -162,7 +165,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       await runner.run(id);
       spent.delete(id);
     });
-    // Others may be running them where there are others; their dispatcher finds what nobody runs.
+    // With several processes, another one may be running these; then the dispatcher finds those that nobody runs.
     if (options.dispatcher === undefined) for (const { id, tenant } of await store.unfinished()) await wake(id, tenant);
   }
 

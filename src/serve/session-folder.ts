@@ -1,7 +1,8 @@
 /**
- * The folder of a session, whichever process goes on with it. After each call that may have changed it, its state is
- * kept; whoever takes over makes it as it was after the last call that ended. What a call did that was cut off is gone
- * then, so for one that could change nothing else, "interrupted" comes to mean "did not happen".
+ * The folder of a session, whichever process continues it. After each call that may have changed the folder,
+ * its state is stored, and a process that takes over restores the state after the last call that ended. What
+ * an interrupted call did is gone then. So for a call that could change nothing else, "interrupted" means
+ * that it did not happen.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
@@ -19,23 +20,23 @@ export interface SessionFolderOptions extends Pick<OpenRequest, "records" | "jou
   readonly folder: string;
   /** Where its states are kept on this machine: a folder of their own. */
   readonly repository: string;
-  /** Left out: no other machine goes on with the session. */
+  /** Left out: the session is never continued on another machine. */
   readonly packs?: PackStore;
-  /** Tools whose handlers do nothing but what their grant lets them. */
+  /** Tools whose handlers do nothing beyond what their grant allows. */
   readonly confinedTools: ReadonlySet<string>;
 }
 
 /** A session's folder, as the last call that ended left it. */
 export interface SessionFolder {
-  /** What the session goes on from: the records, and what was done to the folder just now. */
+  /** The records that the session continues from, including what was just done to the folder. */
   readonly records: OpenRequest["records"];
-  /** Keeps the folder as it is now, and names that state. */
+  /** Stores the present state of the folder, and returns its name. */
   keep(): Promise<string>;
-  /** The same, and recorded: something other than a call has changed the folder. */
+  /** The same for a change that no call made, which is also recorded. */
   note(): Promise<void>;
 }
 
-/** Makes the folder what the records say it was, and keeps what calls do to it from then on. */
+/** Restores the folder to what the records say, and stores what calls do to it from then on. */
 export async function openSessionFolder(options: SessionFolderOptions): Promise<SessionFolder> {
   const { session, folder, repository, packs, records, journal, confinedTools } = options;
   const states = createFolderStates(folder, repository);
@@ -62,7 +63,10 @@ export async function openSessionFolder(options: SessionFolderOptions): Promise<
   return { records: [...records, { ...restored, ...at }], keep, note };
 }
 
-/** Up to which record this machine has cleaned the folder of what cut-off calls did; another machine cleans its own. */
+/**
+ * The record up to which this machine has removed what interrupted calls did to the folder. Other machines
+ * have their own.
+ */
 const markOf = (repository: string) => join(repository, "clean");
 
 function readMark(repository: string): number {
@@ -74,10 +78,13 @@ function writeMark(repository: string, mark: number): void {
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {
-  // No pack is kept elsewhere.
+  // No pack is stored elsewhere.
 }
 
-/** Calls that may have changed files, began and never ended, from record `mark` on; and those that were told of before. */
+/**
+ * Calls from record `mark` on that may have changed files, began and never ended; and the ids that were
+ * reported before.
+ */
 function findCutOff(records: readonly StoredRecord[], mark: number) {
   /** Each with the folder that its process worked in, on its own machine. */
   const open = new Map<string, { readonly record: StoredRecord; readonly cwd: string }>();
@@ -88,7 +95,7 @@ function findCutOff(records: readonly StoredRecord[], mark: number) {
     if (record.type === "workspace.restored") for (const id of open.keys()) told.add(id);
     if (record.type === "call.started" && Array.isArray(record["write"]))
       open.set(String(record["id"]), { record, cwd });
-    // The record is our own: it has the call.
+    // We wrote this record ourselves, so it has the call.
     if (record.type === "call.ended") open.delete((record["call"] as { readonly id: string }).id);
   }
   return { calls: [...open.values()].filter(({ record }) => record.n >= mark), told };
@@ -99,7 +106,7 @@ function isConfined(record: StoredRecord, folders: readonly string[]): boolean {
   return (
     record["confined"] === true &&
     record["network"] === "off" &&
-    // What is in the folder for temporary files ends with the process.
+    // What is in the temporary folder ends with the process.
     roots.every((root) => [...folders, tmpdir()].some((folder) => folder !== "" && isInside(root, folder)))
   );
 }

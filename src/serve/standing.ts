@@ -1,4 +1,4 @@
-/** How a session stands while it runs: what is told in lists, and the questions that cannot wait for another process. */
+/** The status of a session while it runs: what lists show, and the questions that cannot wait for another process. */
 import type { JsonObject } from "../base/json.ts";
 import type { SessionEvent } from "../session/index.ts";
 import { findOpenTurn } from "../session/open-turn.ts";
@@ -9,11 +9,14 @@ import type { StoredSession, WaitingQuestion } from "../store/session-store.ts";
 
 export interface LiveQuestions {
   readonly approver: Approver;
-  /** Called when a question begins to wait: its answer may have come before it. */
+  /** Called when a question begins to wait, because its answer may already be in the mailbox. */
   onWaiting: () => void;
-  /** False where nobody waits for this answer here. */
+  /** False if no question here waits for this answer. */
   answer(given: GivenApproval): boolean;
-  /** The process ends: what a run wrote is dropped, and whoever goes on with the turn runs it again and asks anew. */
+  /**
+   * The process ends. What a held run wrote is dropped, and the process that continues the turn runs it
+   * again and asks again.
+   */
   giveUp(): void;
 }
 
@@ -23,7 +26,7 @@ interface LiveQuestion {
   giveUp(): void;
 }
 
-/** Questions wait as records; only one about a run that is held back must be answered while its process lives. */
+/** Most questions wait as records, for any process. One about a held run has to be answered while its process lives. */
 export function createLiveQuestions(): LiveQuestions {
   const waiting = new Map<string, LiveQuestion>();
   let isOver = false;
@@ -48,7 +51,8 @@ export function createLiveQuestions(): LiveQuestions {
             },
             giveUp() {
               done();
-              // Without a network nothing of the run is left; with one it may have told others, and must not do so twice.
+              // A run without a network leaves nothing behind and may be repeated. One with a network may have sent
+              // something, so it must not run twice.
               if (request.grant.network === "off") reject(new Waiting(`The call ${id} is run again later.`));
               else resolve(undefined);
             },
@@ -92,11 +96,11 @@ export interface GivenApproval {
 }
 
 export function readApproval({ callId, hash, answer }: JsonObject): GivenApproval {
-  // Checked when it was posted.
+  // It was checked when it was posted.
   return { callId: String(callId), hash: String(hash), answer: answer as unknown as ApprovalAnswer };
 }
 
-/** How the session stands, from its events. */
+/** Derives the status of the session from its events. */
 export function createStatus(stored: StoredSession, isNew: boolean, nextRecord: () => number) {
   const questions = new Map<string, WaitingQuestion>(stored.questions.map((one) => [one.callId, one]));
   let { title, usage, model, cwd } = stored;
@@ -110,7 +114,7 @@ export function createStatus(stored: StoredSession, isNew: boolean, nextRecord: 
       }
       if (event.type === "approval.asked") {
         const { call, reason, hash } = event.request;
-        // The session records an event before it tells it: the record is the one before the next.
+        // The session records an event before it reports it, so its record is the last one written.
         questions.set(event.id, {
           callId: event.id,
           tool: call.tool,
@@ -139,7 +143,7 @@ function titleOf(prompt: string): string {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 
-/** Told while they happen and not recorded one by one. */
+/** These events are sent as they happen and not recorded one by one. */
 export function isLive({ type }: SessionEvent): boolean {
   return (
     type === "item.started" ||

@@ -1,4 +1,7 @@
-/** A session's journal on a store: records are gathered and written at the barriers; a record says which mail it took. */
+/**
+ * A session's journal on a store. Records are collected and written where the session waits for them to be
+ * stored, and a record says which mail it took.
+ */
 import type { SessionJournal } from "../session/index.ts";
 import type { JournalRecord } from "../store/journal.ts";
 import type { SessionStore } from "../store/session-store.ts";
@@ -8,16 +11,16 @@ export interface TaggedJournal extends SessionJournal {
   commit(): Promise<void>;
   /** The next record of this type takes the mail; of messages, the one with this content. */
   tag(type: string, mail: number, content?: unknown): void;
-  /** The mail is taken and comes to nothing. */
+  /** Takes the mail without doing anything with it. */
   drop(mail: number, reason: string): Promise<void>;
-  /** Forgets the tags that found no record, and says how many: their mail is still there. */
+  /** Forgets the tags that found no record, and returns how many. Their mail is still there. */
   untag(): number;
   /** The number that the next record will have. */
   next(): number;
   readonly failure: unknown;
 }
 
-/** Others see what happens at the latest after this long, barrier or not. */
+/** After this long at the latest, collected records are written, so that others see them. */
 const flushMs = 50;
 
 export function createTaggedJournal(store: SessionStore, id: string, head: number): TaggedJournal {

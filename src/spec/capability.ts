@@ -36,7 +36,7 @@ export interface Files {
   copy(from: string, to: string): Promise<void>;
   /** Sorted by name. What may not be read is left out. */
   list(path: string): Promise<readonly FileEntry[]>;
-  /** Only what a folder itself tells of what lies in it, for walks over whole trees: one look instead of one a file. */
+  /** Only what the folder itself says about its entries: a walk over a whole tree need not look at every file. */
   names(path: string): Promise<readonly FileName[]>;
   stat(path: string): Promise<FileEntry | undefined>;
 }

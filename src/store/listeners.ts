@@ -1,4 +1,7 @@
-/** Whoever watches sessions: all of them, or one. A change is told to those whom it concerns, and costs nobody else anything. */
+/**
+ * Listeners to all sessions, or to one. A change is reported only to those who listen to that session, so
+ * others cost nothing.
+ */
 import type { StoreChange } from "./session-store.ts";
 
 type Listener = (change: StoreChange) => void;

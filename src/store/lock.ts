@@ -31,9 +31,10 @@ export function lockFile(path: string, pid: number = process.pid): () => void {
 
 const maxAttempts = 500;
 
-/** False if there is one. It appears with its content, because an empty lock would name nobody. */
+/** False if the lock exists. It is created together with its content, because an empty lock would name nobody. */
 function create(lock: string, name: string): boolean {
-  // Among the names of one user's folder: it need not be hard to guess, and the library for that takes long to load.
+  // This name need not be hard to guess, because the folder belongs to one user, and the library for random names
+  // loads slowly.
   const own = `${lock}.${process.pid}-${Math.random().toString(36).slice(2)}`;
   try {
     writeFileSync(own, name, { mode: 0o600 });

@@ -1,13 +1,14 @@
 /**
- * Writes records of several sessions with one statement. A statement costs a worker more than the records in it,
- * and most of its time it waits for the disk. Who comes while enough of them are under way goes with the next.
+ * Writes records of several sessions with one statement. A statement costs a worker more than the records in
+ * it, and it mostly waits for the disk. Records that arrive while enough statements are running are written
+ * with the next one.
  */
 import type { JournalRecord } from "../journal.ts";
 import { Fenced, isProgress, takenMail, Unavailable } from "../session-store.ts";
 import type { Queries } from "./database.ts";
 import { nowMs } from "./schema.ts";
 
-/** What the database said of written records: whose they are, and when it was. */
+/** What the database returned for written records: their tenant, and the time. */
 export interface Written {
   readonly tenant: string;
   readonly at: number;
@@ -23,9 +24,9 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/** Two: while the disk has one, the next is already there. */
+/** Two statements at a time: while one waits for the disk, the next is already being sent. */
 const maxUnderWay = 2;
-/** Of one statement. What one session writes at once is never divided. */
+/** The size limit of one statement. Records that one session writes at once are never split. */
 const maxBytes = 1024 * 1024;
 const maxSessions = 100;
 
@@ -86,7 +87,7 @@ export function createAppend(database: Queries) {
       const [first] = batch;
       if (error instanceof Unavailable || first === undefined) for (const { fail } of batch) fail(error);
       else if (batch.length === 1) first.fail(isUniqueViolation(error) ? new Fenced(first.id, first.at) : error);
-      // What one of them did wrong is not the fault of the others.
+      // An error of one of them must not affect the others.
       else for (const one of batch) await send([one]);
     }
   };
