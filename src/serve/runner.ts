@@ -28,10 +28,7 @@ export interface Runner {
   interrupt(tenant: string): boolean;
 }
 
-/**
- * A session that was taken up this often without writing a single record probably kills its process each
- * time, so it is set aside.
- */
+/** A session that was taken this often without writing a record probably kills its process, so it is set aside. */
 const maxTakings = 5;
 /** How often a session is read again because the last write of a dead process arrived after it was read. */
 const maxFences = 3;
@@ -192,10 +189,7 @@ interface Playing {
   readonly isDraining: () => boolean;
 }
 
-/**
- * Takes mail and runs turns until nothing can be done now. True if the session should be opened again and
- * checked for more.
- */
+/** Takes mail and runs turns until nothing can be done now. True if the session should be opened again. */
 async function play(playing: Playing): Promise<boolean> {
   const { options, stored, opened, journal, isDraining } = playing;
   const { session } = opened;

@@ -6,7 +6,22 @@ import { describe, expect, test } from "vitest";
 import { ensureBuilt } from "../cli/run.ts";
 import { has } from "../needs.ts";
 
-const brief = ["--minutes", "3", "--sessions", "40", "--calls", "4", "--kills", "4", "--freezes", "1", "--restarts", "1", "--cuts", "1"];
+const brief = [
+  "--minutes",
+  "3",
+  "--sessions",
+  "40",
+  "--calls",
+  "4",
+  "--kills",
+  "4",
+  "--freezes",
+  "1",
+  "--restarts",
+  "1",
+  "--cuts",
+  "1",
+];
 
 describe.skipIf(!has("PostgreSQL") || !has("bubblewrap"))("many workers (needs PostgreSQL and bubblewrap)", () => {
   test("no call runs twice, none is lost, no answer is lost, and folders go with their sessions", async () => {
