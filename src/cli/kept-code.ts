@@ -17,7 +17,7 @@ type Exports = Readonly<Record<string, unknown>>;
 export interface KeptCode {
   /** A built file and what it imports, each once. */
   load(path: string): Exports;
-  /** Writes what had to be compiled this time. To be called when everything has run: what ran is what is kept. */
+  /** Writes what was compiled this time. To be called when everything has run: what ran is what is kept. */
   keep(): void;
 }
 
@@ -37,7 +37,7 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
   const vm = process.getBuiltinModule("node:vm");
   const modules = new Map<string, Exports>();
   const builtIns = new Map<string, unknown>();
-  const fresh = new Map<string, { readonly script: InstanceType<typeof vm.Script>; readonly text: string }>();
+  const scripts = new Map<string, LoadedScript>();
   const trusted = isTrusted();
 
   const load = (path: string): Exports => {
@@ -66,7 +66,12 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
     const text = kept?.text ?? toFunction(fs.readFileSync(path, "latin1"));
     const options = { filename: path, ...(kept && { cachedData: kept.compiled }) };
     const script = new vm.Script(text, options);
-    if (kept === undefined || script.cachedDataRejected === true) fresh.set(place, { script, text });
+    const isUsed = kept !== undefined && script.cachedDataRejected !== true;
+    scripts.set(place, {
+      text,
+      compile: () => script.createCachedData(),
+      keptBytes: isUsed ? kept.compiled.length : 0,
+    });
     // The script is the one function that toFunction writes.
     return script.runInThisContext() as ModuleFunction;
   };
@@ -98,13 +103,16 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
   return {
     load,
     keep() {
-      if (fresh.size === 0) return;
+      const isLongRun = process.uptime() > longRunSeconds;
+      const perhapsMore = [...scripts].filter(([, { keptBytes }]) => keptBytes === 0 || isLongRun);
+      if (perhapsMore.length === 0) return;
       try {
         fs.mkdirSync(folder, { recursive: true, mode: 0o755 });
         if (!isTrusted()) return;
-        for (const [path, { script, text }] of fresh) {
+        for (const [path, { text, compile: made, keptBytes }] of perhapsMore) {
           const part = `${path}.${process.pid}`;
-          const compiled = withFlagsOfStart(() => script.createCachedData());
+          const compiled = withFlagsOfStart(made);
+          if (keptBytes > 0 && compiled.length < keptBytes + worthKeepingBytes) continue;
           fs.writeFileSync(part, pack(text, compiled), { mode: 0o644 });
           fs.renameSync(part, path);
         }
@@ -113,6 +121,20 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
       }
     },
   };
+}
+
+/** A run that did little keeps little. One that took this long may look whether it did more: that takes a few milliseconds. */
+const longRunSeconds = 1;
+/** How much more V8 must have compiled for it to be kept. Compiling this much again takes about a millisecond. */
+const worthKeepingBytes = 32 * 1024;
+
+interface LoadedScript {
+  /** The function that the file became. */
+  readonly text: string;
+  /** What V8 has compiled of it by now. */
+  readonly compile: () => Buffer;
+  /** How much of that was read at the start. */
+  readonly keptBytes: number;
 }
 
 type ModuleFunction = (

@@ -8,8 +8,9 @@ import { createKeptCode } from "./kept-code.ts";
 const { join } = process.getBuiltinModule("node:path");
 const main = join(import.meta.dirname, "chunks/main.js");
 const [first = ""] = process.argv.slice(2);
-const command = /^[a-z]+$/.test(first) ? first : "chat";
-// Each command keeps its own: what one never calls would only make the other's bigger.
+const asksForHelp = process.argv.includes("--help") || process.argv.includes("-h");
+const command = asksForHelp ? "help" : /^[a-z]+$/.test(first) ? first : "chat";
+// Each command keeps its own: what one never calls would only make the other's bigger. Help runs next to nothing of any.
 const place = `compiled/${process.version}-${process.arch}/${command}`;
 // What src/cli/main.ts exports.
 type Main = { readonly run: (argv: readonly string[]) => Promise<void> };

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { Script } from "node:vm";
 import { parseSync } from "rolldown/utils";
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadedWhenCalled, toFunction } from "../../src/cli/kept-code.ts";
+import { createKeptCode, loadedWhenCalled, toFunction } from "../../src/cli/kept-code.ts";
 import { ensureBuilt } from "./run.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -80,6 +80,25 @@ test("imports, exports and the names of other files are translated", () => {
   );
 });
 
+test("a long run that compiled more than was kept keeps it, and one that did less takes nothing away", () => {
+  const folder = mkdtempSync(join(tmpdir(), "callgate-start-"));
+  const main = join(folder, "main.js");
+  const statements = Array.from({ length: 4_000 }, (_, index) => `total+=n*${index};`).join("\n");
+  writeFileSync(main, `function seldom(n){\nlet total=0;\n${statements}\nreturn total}export{seldom};\n`);
+  const run = (use: (seldom: (n: number) => number) => void): number => {
+    const kept = createKeptCode({ main, folder: join(folder, "compiled"), outside: (name) => import(name) });
+    use(kept.load(main)["seldom"] as (n: number) => number);
+    kept.keep();
+    const [file] = readdirSync(join(folder, "compiled"));
+    return statSync(join(folder, "compiled", file!)).size;
+  };
+  const little = run(() => undefined);
+  expect(run(() => undefined)).toBe(little);
+  const more = run((seldom) => expect(seldom(1)).toBe(7_998_000));
+  expect(more).toBeGreaterThan(little + 32 * 1024);
+  expect(run(() => undefined)).toBe(more);
+});
+
 describe("compiled code is kept beside the code", () => {
   let copy = "";
   const run = () => {
@@ -121,6 +140,12 @@ describe("compiled code is kept beside the code", () => {
     for (const file of kept) writeFileSync(file, readFileSync(file).subarray(0, 40));
     expect(run()).toBe(first);
     for (const file of kept) expect(statSync(file).size, file).toBeGreaterThan(40);
+  });
+
+  test("and a look at a command's help does not stand for the command", () => {
+    const kept = () => readdirSync(join(copy, `dist/compiled/${process.version}-${process.arch}`));
+    const { status } = spawnSync(process.execPath, [join(copy, "dist/cli.cjs"), "exec", "--help"], { cwd: copy });
+    expect({ status, kept: kept().includes("exec") }).toEqual({ status: 0, kept: false });
   });
 
   test("and a session that changed a flag of V8 on its way keeps code that the next one can use", () => {
