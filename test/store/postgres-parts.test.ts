@@ -67,6 +67,51 @@ describe.skipIf(!has("PostgreSQL"))("the parts of the store in a database (needs
       expect(await a.takePlace("t", 3)).toBeUndefined();
     });
 
+    test("a connection that breaks while it is made ready leaves nothing behind that keeps its successor waiting", async () => {
+      const own = await postgres.database();
+      const [database, beside] = [await openDb(own), await openDb(own)];
+      let broken = 0;
+      // Each of the first connections after the loss is cut off at one of its first statements.
+      const breaking: Database = {
+        ...database,
+        async connect(options) {
+          const connection = await database.connect(options);
+          let statements = 0;
+          return {
+            ...connection,
+            async query<Row>(text: string, values?: readonly unknown[]) {
+              if (broken > 0 && ++statements === broken && broken < 4) {
+                broken++;
+                await cut(beside, "callgate locks");
+              }
+              return connection.query<Row>(text, values);
+            },
+          };
+        },
+      };
+      const hold = createHold(breaking, { frozenAfterMs: 300 });
+      onTestFinished(() => hold.close());
+      await hold.appear("w");
+      expect(await hold.take("before")).toBe(true);
+      broken = 1;
+      await cut(beside, "callgate locks");
+      const takeOnce = async (id: string): Promise<void> => {
+        for (let tries = 0; tries < 200; tries++) {
+          if (broken === 4 && (await hold.take(id).catch(() => false))) return;
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        throw new Error(`nobody can take ${id}`);
+      };
+      await takeOnce("after");
+      await new Promise((resolve) => setTimeout(resolve, 700)); // longer than a silent connection lives
+      await takeOnce("later");
+      const { rows } = await beside.query<{ n: string }>(
+        "select count(*) as n from pg_stat_activity where application_name = $1 and datname = current_database()",
+        ["callgate locks"],
+      );
+      expect(Number(rows[0]!.n)).toBe(1);
+    });
+
     test("a place that one process has is not given back by another", async () => {
       const [a, b] = [await openHold(), await openHold()];
       expect(await a.takePlace("theirs", 1)).toBe(1);

@@ -91,8 +91,17 @@ export async function createChanges(database: Database, options: ChangesOptions 
 
   let connection: Connection | undefined;
   const listen = async () => {
-    connection = await database.connect({ name: "changes", onNotification: heard, onLost: () => run(listenAgain) });
-    await connection.query(`listen ${channel}`);
+    const opened = await database.connect({
+      name: "changes",
+      onNotification: heard,
+      // One that breaks before it listens is replaced by whoever opens it.
+      onLost: () => connection === opened && run(listenAgain),
+    });
+    await opened.query(`listen ${channel}`).catch((error: unknown) => {
+      void opened.end();
+      throw error;
+    });
+    connection = opened;
   };
   const listenAgain = async () => {
     for (let waitMs = 100; !state.isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {

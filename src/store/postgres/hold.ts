@@ -36,37 +36,48 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
   const taking = new Set<string>();
   let worker: string | undefined;
   const state = { isClosed: false };
+  /** The connection that counts. One that broke while it was made ready never takes the place of its successor. */
   let opening: Promise<Connection> | undefined;
-  let ping: NodeJS.Timeout | undefined;
 
-  const open = async (): Promise<Connection> => {
-    const connection = await database.connect({ name: "locks", onLost: lost });
-    places.forget();
-    await connection.query(`set idle_session_timeout = ${Math.round(frozenAfterMs)}`);
-    ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
-    ping.unref();
-    if (worker !== undefined) await lockWorker(connection, worker);
-    // What another process has taken in the meantime is lost. If it still runs here, its next record number stops it.
-    for (const id of mine) if (!(await tryLock(connection, id))) mine.delete(id);
-    return connection;
+  const open = (): Promise<Connection> => {
+    let ping: NodeJS.Timeout | undefined;
+    const leave = () => {
+      clearInterval(ping);
+      if (opening === opened) opening = undefined;
+    };
+    const onLost = (error?: Error) => {
+      leave();
+      if (state.isClosed) return;
+      if (error !== undefined) onError?.(error);
+      void reconnect();
+    };
+    const prepare = async () => {
+      const connection = await database.connect({ name: "locks", onLost });
+      try {
+        places.forget();
+        await connection.query(`set idle_session_timeout = ${Math.round(frozenAfterMs)}`);
+        ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
+        ping.unref();
+        if (worker !== undefined) await lockWorker(connection, worker);
+        // What another process has taken in the meantime is lost. If it still runs here, its next record number stops
+        // it.
+        for (const id of mine) if (!(await tryLock(connection, id))) mine.delete(id);
+        return connection;
+      } catch (error) {
+        // Left open, it would keep this process's own locks from the next one.
+        void connection.end();
+        throw error;
+      }
+    };
+    const opened = prepare();
+    opened.catch(leave);
+    return opened;
   };
   const current = (): Promise<Connection> => {
     if (state.isClosed) throw new Error("the store is closed");
-    opening ??= open().catch((error: unknown) => {
-      opening = undefined;
-      clearInterval(ping);
-      throw error;
-    });
-    return opening;
+    return (opening ??= open());
   };
   const places = createPlaces(current);
-  function lost(error?: Error): void {
-    clearInterval(ping);
-    opening = undefined;
-    if (state.isClosed) return;
-    if (error !== undefined) onError?.(error);
-    void reconnect();
-  }
   const reconnect = async () => {
     for (let waitMs = 100; !state.isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
       try {
@@ -132,7 +143,6 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     async close() {
       const connection = await opening?.catch(() => undefined);
       state.isClosed = true;
-      clearInterval(ping);
       await connection?.end();
     },
   };
