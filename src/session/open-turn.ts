@@ -69,10 +69,7 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
   let costUsd = 0;
   let [requests, refused, text, isStopped] = [0, 0, "", false];
   const settled: CallItem[] = [];
-  const begun = new Set<string>();
-  const running = new Set<string>();
-  const questions = new Map<string, string>();
-  const answers = new Map<string, GivenAnswer>();
+  const { begun, questions, answers } = readCalls(records);
   const settle = () => {
     settled.push(...callsOf(answer));
     answer = [];
@@ -107,40 +104,20 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
         settle();
         break;
       case "call.started":
-        isWhole = true; // calls run only after their answer is complete
-        begun.add(String(record["id"]));
-        running.add(String(record["id"]));
+      case "approval.asked":
+        isWhole = true; // calls run, and are asked about, only after their answer is complete
         break;
       case "call.ended": {
         const call = record["call"] as Ended;
         isWhole = true;
         if (isRefusal(call.code)) refused++;
         if (call.stopsTurn) isStopped = true;
-        questions.delete(call.id);
-        begun.add(call.id);
-        running.delete(call.id);
         break;
       }
       case "usage.updated":
         usage = addUsage(usage, record["usage"] as Usage);
         costUsd = Number(record["costUsd"] ?? costBefore) - costBefore;
         break;
-      case "approval.asked":
-        isWhole = true;
-        // The run it was about is gone, so the call runs again and is asked about again.
-        if (isHeldQuestion(record)) running.delete(String(record["id"]));
-        // A question that came up while a call ran went with that run: the call was cut off, and nobody waits for it.
-        else if (!running.has(String(record["id"]))) {
-          questions.set(String(record["id"]), (record["request"] as ApprovalRequest).hash);
-          answers.delete(String(record["id"]));
-        }
-        break;
-      case "approval.answered": {
-        const [id, hash] = [String(record["id"]), record["hash"]];
-        questions.delete(id);
-        if (typeof hash === "string") answers.set(id, { hash, answer: record["answer"] as ApprovalAnswer });
-        break;
-      }
       default:
     }
   }
@@ -167,6 +144,47 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
     ...(prompt === undefined ? {} : { prompt }),
     ...(isBroken || finish === undefined ? {} : { finish }),
   };
+}
+
+/** Which calls have begun, which questions about them are open, and which were answered. */
+function readCalls(records: readonly JournalRecord[]) {
+  const begun = new Set<string>();
+  const running = new Set<string>();
+  const questions = new Map<string, string>();
+  const answers = new Map<string, GivenAnswer>();
+  for (const record of records) {
+    const id = String(record["id"]);
+    switch (record.type) {
+      case "call.started":
+        begun.add(id);
+        running.add(id);
+        break;
+      case "call.ended": {
+        const call = record["call"] as Ended;
+        questions.delete(call.id);
+        begun.add(call.id);
+        running.delete(call.id);
+        break;
+      }
+      case "approval.asked":
+        // The run it was about is gone, so the call runs again and is asked about again.
+        if (isHeldQuestion(record)) running.delete(id);
+        // A question that came up while a call ran went with that run: the call was cut off, and nobody waits for it.
+        else if (!running.has(id)) {
+          questions.set(id, (record["request"] as ApprovalRequest).hash);
+          answers.delete(id);
+        }
+        break;
+      case "approval.answered": {
+        const hash = record["hash"];
+        questions.delete(id);
+        if (typeof hash === "string") answers.set(id, { hash, answer: record["answer"] as ApprovalAnswer });
+        break;
+      }
+      default:
+    }
+  }
+  return { begun, questions, answers };
 }
 
 function callsOf(items: readonly Item[]): readonly CallItem[] {

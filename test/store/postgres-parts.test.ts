@@ -79,6 +79,7 @@ describe.skipIf(!has("PostgreSQL"))("the parts of the store in a database (needs
           let statements = 0;
           return {
             ...connection,
+            // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as the connection that it wraps
             async query<Row>(text: string, values?: readonly unknown[]) {
               if (broken > 0 && ++statements === broken && broken < 4) {
                 broken++;

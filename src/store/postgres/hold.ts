@@ -30,64 +30,19 @@ export interface HoldOptions {
 
 const lockOf = (kind: string, parameter: string) => `hashtextextended('${kind} ' || ${parameter}, 0)`;
 
-export function createHold(database: Database, { frozenAfterMs = 10_000, onError }: HoldOptions = {}): Hold {
+export function createHold(database: Database, options: HoldOptions = {}): Hold {
   /** One connection can take an advisory lock twice, so what this process holds is looked up here first. */
   const mine = new Set<string>();
   const taking = new Set<string>();
   let worker: string | undefined;
-  const state = { isClosed: false };
-  /** The connection that counts. One that broke while it was made ready never takes the place of its successor. */
-  let opening: Promise<Connection> | undefined;
-
-  const open = (): Promise<Connection> => {
-    let ping: NodeJS.Timeout | undefined;
-    const leave = () => {
-      clearInterval(ping);
-      if (opening === opened) opening = undefined;
-    };
-    const onLost = (error?: Error) => {
-      leave();
-      if (state.isClosed) return;
-      if (error !== undefined) onError?.(error);
-      void reconnect();
-    };
-    const prepare = async () => {
-      const connection = await database.connect({ name: "locks", onLost });
-      try {
-        places.forget();
-        await connection.query(`set idle_session_timeout = ${Math.round(frozenAfterMs)}`);
-        ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
-        ping.unref();
-        if (worker !== undefined) await lockWorker(connection, worker);
-        // What another process has taken in the meantime is lost. If it still runs here, its next record number stops
-        // it.
-        for (const id of mine) if (!(await tryLock(connection, id))) mine.delete(id);
-        return connection;
-      } catch (error) {
-        // Left open, it would keep this process's own locks from the next one.
-        void connection.end();
-        throw error;
-      }
-    };
-    const opened = prepare();
-    opened.catch(leave);
-    return opened;
+  const lockAgain = async (connection: Connection) => {
+    places.forget();
+    if (worker !== undefined) await lockWorker(connection, worker);
+    // What another process has taken in the meantime is lost. If it still runs here, its next record number stops it.
+    for (const id of mine) if (!(await tryLock(connection, id))) mine.delete(id);
   };
-  const current = (): Promise<Connection> => {
-    if (state.isClosed) throw new Error("the store is closed");
-    return (opening ??= open());
-  };
-  const places = createPlaces(current);
-  const reconnect = async () => {
-    for (let waitMs = 100; !state.isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
-      try {
-        await current();
-        return;
-      } catch {
-        await sleep(waitMs, undefined, { ref: false });
-      }
-    }
-  };
+  const locks = createLockConnection(database, options, lockAgain);
+  const places = createPlaces(locks.current);
   const tryLock = async (connection: Connection, id: string) => {
     const { rows } = await connection.query<{ has: boolean }>(
       `select pg_try_advisory_lock(${lockOf("session", "$1::text")}) as has`,
@@ -106,10 +61,10 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
       if (mine.has(id) || taking.has(id)) return false;
       taking.add(id);
       try {
-        const asked = current();
+        const asked = locks.current();
         const has = await tryLock(await asked, id);
         // A connection that broke in the meantime took the lock with it.
-        if (!has || opening !== asked) return false;
+        if (!has || !locks.isCurrent(asked)) return false;
         mine.add(id);
         return true;
       } finally {
@@ -118,7 +73,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     },
     async release(id) {
       if (!mine.delete(id)) return;
-      const connection = await opening?.catch(() => undefined);
+      const connection = await locks.existing();
       // A connection that breaks now releases it by itself.
       await connection
         ?.query(`select pg_advisory_unlock(${lockOf("session", "$1::text")})`, [id])
@@ -128,7 +83,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     releasePlace: places.release,
     async appear(name) {
       worker = name;
-      await lockWorker(await current(), name);
+      await lockWorker(await locks.current(), name);
     },
     async findDead() {
       const { rows } = await database.query<{ id: string }>(
@@ -140,8 +95,75 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     async forget(name) {
       await database.query("delete from callgate.worker where id = $1", [name]);
     },
+    close: locks.close,
+  };
+}
+
+/**
+ * The one connection whose locks count. It is opened when it is first needed, made ready by `prepare`, and
+ * replaced when it breaks. One that broke while it was made ready never takes the place of its successor.
+ */
+function createLockConnection(
+  database: Database,
+  { frozenAfterMs = 10_000, onError }: HoldOptions,
+  prepare: (connection: Connection) => Promise<void>,
+) {
+  const state = { isClosed: false };
+  let opening: Promise<Connection> | undefined;
+
+  const open = (): Promise<Connection> => {
+    let ping: NodeJS.Timeout | undefined;
+    const leave = () => {
+      clearInterval(ping);
+      if (opening === opened) opening = undefined;
+    };
+    const onLost = (error?: Error) => {
+      leave();
+      if (state.isClosed) return;
+      if (error !== undefined) onError?.(error);
+      void reconnect();
+    };
+    const makeReady = async () => {
+      const connection = await database.connect({ name: "locks", onLost });
+      try {
+        await connection.query(`set idle_session_timeout = ${Math.round(frozenAfterMs)}`);
+        ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
+        ping.unref();
+        await prepare(connection);
+        return connection;
+      } catch (error) {
+        // Left open, it would keep this process's own locks from the next one.
+        void connection.end();
+        throw error;
+      }
+    };
+    const opened = makeReady();
+    opened.catch(leave);
+    return opened;
+  };
+  const current = (): Promise<Connection> => {
+    if (state.isClosed) throw new Error("the store is closed");
+    return (opening ??= open());
+  };
+  const reconnect = async () => {
+    for (let waitMs = 100; !state.isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
+      try {
+        await current();
+        return;
+      } catch {
+        await sleep(waitMs, undefined, { ref: false });
+      }
+    }
+  };
+  /** Does not open one. */
+  const existing = () => opening?.catch(() => undefined) ?? Promise.resolve(undefined);
+
+  return {
+    current,
+    existing,
+    isCurrent: (asked: Promise<Connection>) => opening === asked,
     async close() {
-      const connection = await opening?.catch(() => undefined);
+      const connection = await existing();
       state.isClosed = true;
       await connection?.end();
     },
