@@ -80,7 +80,7 @@ test.each([
   [["decode"], "--wire"],
   [["decode", "--wire", "telegraph"], "there is no wire 'telegraph'"],
   [["decode", "--wire", "text:klingon"], "there is no dialect 'klingon'"],
-  [["decode", "--wire", "chat", "--tools", "/nowhere"], "cannot read /nowhere"],
+  [["decode", "--wire", "chat", "--tools", "/nowhere"], "there is no file /nowhere"],
 ])("a mistake ends with 2 and one line: %j", async (args, words) => {
   const { code, stderr } = await run(args);
   expect(code).toBe(2);

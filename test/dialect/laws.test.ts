@@ -58,24 +58,22 @@ describe.each(named)("%s", (_name, dialect) => {
     fc.assert(law, { numRuns: runs });
   });
 
-  // Without a marker there is nothing to take away: only a whole message that is a call counts there.
-  test.skipIf(dialect.trust === "markerless")("finds no call in text that was neutralised", () => {
-    const law = fc.property(
-      fc.array(
-        fc.oneof(
-          awkward,
-          typedArguments.map((args) =>
-            encodeCalls(dialect, [{ name: "f", arguments: JSON.stringify(args) }], [typedTool]),
-          ),
+  // Without a marker there is nothing to take away, so only dialects with one promise this.
+  if (dialect.trust !== "markerless") {
+    test("finds no call in text that was neutralised", () => {
+      const texts = fc.oneof(
+        awkward,
+        typedArguments.map((args) =>
+          encodeCalls(dialect, [{ name: "f", arguments: JSON.stringify(args) }], [typedTool]),
         ),
-      ),
-      (parts) => {
+      );
+      const law = fc.property(fc.array(texts), (parts) => {
         const safe = neutralize(parts.join(" "), dialect, [typedTool]);
         expect(reading(`see: ${safe}`, { dialect, tools: [typedTool] }).calls).toEqual([]);
-      },
-    );
-    fc.assert(law, { numRuns: runs });
-  });
+      });
+      fc.assert(law, { numRuns: runs });
+    });
+  }
 
   test("keeps the order and number of several calls", () => {
     const calls = ["f", "g", "f"].map((name, index) => ({ name, arguments: JSON.stringify({ a: `${index}` }) }));
