@@ -139,7 +139,6 @@ function toolFault(tool: AnyTool, what: string, cause: unknown): CallError {
   return new CallError("failed", `${tool.name} could not ${what}: ${reason}`, { cause, hint: "Nothing was run." });
 }
 
-/** One look over the parsed arguments before any recursive code touches them. It uses a stack of its own. */
 interface Inspection {
   readonly depth: number;
   readonly hasNull: boolean;
@@ -150,6 +149,7 @@ interface Inspection {
 /** No real argument nests deeper than this. Recursive code, such as the JSON writer, breaks at some thousands. */
 const deepestInput = 1000;
 
+/** One look over the parsed arguments before any recursive code touches them. It goes level by level, without recursion. */
 function inspect(value: unknown): Inspection {
   let depth = 0;
   let hasNull = value === null;

@@ -14,8 +14,9 @@ import { understand } from "./command/understand.ts";
 import { contentOf, filesOf } from "./command-files.ts";
 import { toBaseGrant } from "./grant.ts";
 import { isSecretName, statOf } from "./paths.ts";
+import type { GateState } from "./options.ts";
 import type { Policy } from "./policy.ts";
-import type { GateState } from "./state.ts";
+import { rulingsOn } from "./ruling.ts";
 import { describeRule, type Suggestion } from "./suggest.ts";
 
 export interface Question {
@@ -42,39 +43,34 @@ export async function seekApproval(
   question: Question,
   signal: AbortSignal,
 ): Promise<Approval> {
-  const rule = (by: Ruling["by"], decision: Ruling["decision"], reason: string): Ruling => ({
-    decision,
-    reason,
-    by,
-    commands: question.commands,
-  });
+  const ruling = rulingsOn(question.commands);
   const policy = rememberPaths(state.policy);
   const keys = memoryKeys(checked, question.grant, policy);
   const known = remembered(state, question, keys);
   if (known !== undefined) return { ruling: known };
   const hash = callHash(checked, question.grant, policy);
   if (question.approved === hash)
-    return { ruling: rule("person", "allow", `approved before it was run; asked because: ${question.reason}`) };
+    return { ruling: ruling("person", "allow", `approved before it was run; asked because: ${question.reason}`) };
   const answer = await ask(state, checked, question, hash, signal);
   // The answer 'direct' is only offered after a held run, so here it is not an answer.
   if (answer === undefined || answer.answer === "direct")
-    return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
+    return { refusal: nobody(ruling("policy", "ask", question.reason), hash) };
   if (answer.answer === "no" || answer.answer === "stop") {
     const said = (answer.message ?? "") === "" ? "" : `: ${answer.message?.slice(0, maxMessage)}`;
     return {
-      refusal: rejection(rule("person", "deny", `the person said ${answer.answer}${said}`), answer.answer, said),
+      refusal: rejection(ruling("person", "deny", `the person said ${answer.answer}${said}`), answer.answer, said),
     };
   }
   // The yes is bound to what was shown: if a link was swapped while the person was reading, the yes is void.
   if (callHash(checked, question.grant, state.policy) !== hash) return { refusal: changed(question) };
   await remember(state, checked.id, answer.answer, keys, question.suggestion);
-  return { ruling: rule("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`), hash };
+  return { ruling: ruling("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`), hash };
 }
 
 /** The refusal for a call whose files changed after somebody agreed to it. */
 export function changed({ commands }: Question): Refusal {
   return new Refusal(
-    { decision: "deny", by: "policy", reason: "it changed while it was being approved", commands },
+    rulingsOn(commands)("policy", "deny", "it changed while it was being approved"),
     "stale",
     "What the call touches changed while it was being approved.",
     { hint: "Call it again." },
@@ -84,7 +80,7 @@ export function changed({ commands }: Question): Refusal {
 /** The ruling, if a person said yes to all of this earlier in the conversation. */
 export function remembered({ memory }: GateState, { commands }: Question, keys: readonly string[]): Ruling | undefined {
   if (!keys.every((key) => memory.has(key))) return undefined;
-  return { decision: "allow", reason: "agreed to earlier in this session", by: "memory", commands };
+  return rulingsOn(commands)("memory", "allow", "agreed to earlier in this session");
 }
 
 function nobody(ruling: Ruling, hash: string): Refusal {

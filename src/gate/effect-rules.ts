@@ -1,10 +1,12 @@
 /** Rules about what a held command did: conditions on the list of its effects, all of which must hold. */
+import { dirname, resolve } from "node:path";
 import type { Effect } from "../spec/effects.ts";
 import type { EffectCondition } from "./effect-condition.ts";
-import type { Decision } from "./modes.ts";
+import { isStricter } from "./modes.ts";
 import { isInside } from "./paths.ts";
-import { matchPath, ruleName, type Rule } from "./rules.ts";
+import { pathMatcher, ruleName, type Rule } from "./rules.ts";
 import { findName } from "./run-later.ts";
+import type { Verdict } from "./verdict.ts";
 
 /** What a condition needs to know besides the effects. */
 export interface EffectScene {
@@ -17,9 +19,8 @@ export interface EffectScene {
 /** True if every part of the condition holds for this list. */
 export function matchEffects(list: readonly Effect[], condition: EffectCondition, scene: EffectScene): boolean {
   const { only, removes, more_than, mode, links_out, bytes_over } = condition;
-  const real = (path: string) => (path.startsWith("/") ? path : `${scene.workspace}/${path}`);
   const fits = (path: string, patterns: readonly string[]) =>
-    patterns.some((pattern) => matchPath(real(path), pattern, scene.workspace));
+    pathMatcher(patterns, scene.workspace)(absolute(path, scene));
   const files = list.filter(({ type, kind }) => type !== "folder" || kind === "mode");
   if (
     only !== undefined &&
@@ -36,7 +37,7 @@ export function matchEffects(list: readonly Effect[], condition: EffectCondition
   if (more_than !== undefined && files.length <= more_than) return false;
   if (bytes_over !== undefined && written(list) <= bytes_over) return false;
   if (mode !== undefined && !list.some((effect) => changesMode(effect, mode))) return false;
-  if (links_out === true && !list.some((effect) => leadsOut(effect, scene.workspace))) return false;
+  if (links_out === true && !list.some((effect) => leadsOut(effect, scene))) return false;
   if (condition.protected === true && !list.some((effect) => isProtected(effect, scene))) return false;
   return true;
 }
@@ -56,14 +57,15 @@ function changesMode({ type, mode, modeBefore = "0000" }: Effect, which: true | 
   return ((gained & 0o111) !== 0 && which !== "set-id") || ((gained & 0o6000) !== 0 && which !== "executable");
 }
 
-function leadsOut({ kind, target, path }: Effect, workspace: string): boolean {
+/** An effect in the workspace is named by its path there, and one in another writable folder by its whole path. */
+function absolute(path: string, { workspace }: EffectScene): string {
+  return resolve(workspace, path);
+}
+
+/** The target is followed as text, because what it names may be held back too. */
+function leadsOut({ kind, target, path }: Effect, scene: EffectScene): boolean {
   if (target === undefined || kind === "removed") return false;
-  const folder = `${workspace}/${path}`.replace(/\/[^/]*$/, "");
-  const steps: string[] = [];
-  for (const step of (target.startsWith("/") ? target : `${folder}/${target}`).split("/"))
-    if (step === "..") steps.pop();
-    else if (step !== "" && step !== ".") steps.push(step);
-  return !isInside(`/${steps.join("/")}`, workspace);
+  return !isInside(resolve(dirname(absolute(path, scene)), target), scene.workspace);
 }
 
 /** Files that make git run something, or read its settings from elsewhere. */
@@ -71,11 +73,12 @@ const gitRuns =
   /(?:^|\/)\.git\/(?:(?:modules|worktrees)\/.*\/)?(?:config(?:\.worktree)?|hooks\/.+|info\/attributes|commondir|gitdir)$/;
 
 /** Files that other programs run or obey. A person always agrees to them one by one. */
-export function isProtected({ path, type, kind }: Effect, { protect, workspace }: EffectScene): boolean {
+export function isProtected({ path, type, kind }: Effect, scene: EffectScene): boolean {
   if (gitRuns.test(path)) return true;
   // A repository that appeared or disappeared is not merely a commit.
   if (/(?:^|\/)\.git$/.test(path)) return !(type === "folder" && kind === "mode");
-  const real = path.startsWith("/") ? path : `${workspace}/${path}`;
+  const { protect } = scene;
+  const real = absolute(path, scene);
   const names = protect.filter((name) => !name.startsWith("/") && name !== ".git");
   return (
     protect.some((name) => name.startsWith("/") && isInside(real, name)) ||
@@ -83,23 +86,18 @@ export function isProtected({ path, type, kind }: Effect, { protect, workspace }
   );
 }
 
-export interface EffectVerdict {
-  readonly decision: Decision;
-  readonly reason: string;
-  readonly rule?: string;
-}
-
-const strictness: Readonly<Record<Decision, number>> = { allow: 0, ask: 1, deny: 2 };
-
 /** The strictest decision of the rules. What is protected is at least asked about. Undefined if no rule applies. */
 export function decideEffects(
   list: readonly Effect[],
   rules: readonly Rule[],
   scene: EffectScene,
-): EffectVerdict | undefined {
+): Pick<Verdict, "decision" | "reason" | "rule"> | undefined {
   const found = rules
     .filter(({ effects }) => effects !== undefined && matchEffects(list, effects, scene))
-    .toSorted((a, b) => strictness[b.decision] - strictness[a.decision])[0];
+    .reduce<Rule | undefined>(
+      (best, rule) => (best === undefined || isStricter(rule.decision, best.decision) ? rule : best),
+      undefined,
+    );
   const guarded = list.find((effect) => isProtected(effect, scene));
   if (guarded !== undefined && found?.decision !== "deny")
     return { decision: "ask", reason: `it touched ${guarded.path}, which other programs obey` };

@@ -15,10 +15,9 @@ import { heldGrant, heldUnasked, judgeEffects, undoableGrant } from "./held.ts";
 import { runAfter, runBefore } from "./hooks.ts";
 import { rememberPaths } from "./command/look.ts";
 import { asksNobody } from "./modes.ts";
-import { checkGateOptions, createPolicy, type GateOptions } from "./options.ts";
+import { checkGateOptions, createPolicy, type GateOptions, type GateState } from "./options.ts";
 import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
 import { createRuleBook } from "./rules.ts";
-import type { GateState } from "./state.ts";
 import { byHook, denial, toHeldRuling, toRuling, wasAsked } from "./ruling.ts";
 import { suggestRule } from "./suggest.ts";
 
@@ -256,15 +255,7 @@ function toCall(checked: Checked): CallToDecide {
   return { tool: tool.name, access, mutates, markerless };
 }
 
-function toAsked(checked: Checked, text: string): Asked {
-  const { id, name, namespace, markerless, kind, askedAt } = checked;
-  return {
-    id,
-    name,
-    kind,
-    arguments: text,
-    askedAt,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(markerless === undefined ? {} : { markerless }),
-  };
+/** The same call with the hook's text. `untyped` is left out, because a hook writes JSON, whose values have types. */
+function toAsked({ id, name, namespace, kind, markerless, parent, askedAt }: Checked, text: string): Asked {
+  return { id, name, kind, arguments: text, askedAt, ...defined({ namespace, markerless, parent }) };
 }

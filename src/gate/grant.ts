@@ -8,7 +8,7 @@ import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
 import { toDeniedProgram } from "./command/prefix.ts";
 import type { Policy } from "./policy.ts";
 import { findProtected, isInside, isInsideAny, nearestFolder, statOf } from "./paths.ts";
-import { matchPath, type RuleSet } from "./rules.ts";
+import { pathMatcher, type RuleSet } from "./rules.ts";
 
 /** What a command gets when nothing special is said. */
 export function toBaseGrant(policy: Policy): Grant {
@@ -161,28 +161,38 @@ const maxFound = 200;
 /** Large folders that do not hold the user's own files. */
 const skipped = new Set([".git", "node_modules"]);
 
-/**
- * A rule with a pattern or a bare name may match in any folder. The search is made once, when the
- * rules first matter.
- */
-const remembered = new WeakMap<RuleSet, readonly string[]>();
+/** How long the places that were found for some rules are taken as all there are. A search takes longer than most commands. */
+const foundLastMs = 1_000;
 
-/** Places that rules forbid reading, as paths that a sandbox can hide from searches and recursive commands. */
-function ruleMasks(policy: Policy): readonly string[] {
-  const { rules, workspace } = policy;
-  const known = remembered.get(rules);
-  if (known !== undefined) return known;
+interface FoundMasks {
+  readonly at: number;
+  readonly workspace: string;
+  readonly masks: readonly string[];
+}
+
+const lastFound = new WeakMap<RuleSet, FoundMasks>();
+
+/**
+ * Places that rules forbid reading, as paths that a sandbox can hide from searches and recursive commands. A rule
+ * with a pattern or a bare name may match in any folder, so the workspace is searched for it, again and again,
+ * because files come and go.
+ */
+function ruleMasks({ rules, workspace }: Policy): readonly string[] {
   const denied = rules.paths.flatMap(({ path = "", decision, access }) =>
     decision === "deny" && access !== "write" ? [path] : [],
   );
+  if (denied.length === 0) return denied;
+  const known = lastFound.get(rules);
+  if (known?.workspace === workspace && Date.now() - known.at < foundLastMs) return known.masks;
   const plain = denied.filter((path) => !path.includes("*")).map((path) => resolve(workspace, path));
   const anywhere = denied.filter((path) => path.includes("*") || !path.includes("/"));
   const masks = [...new Set([...plain, ...(anywhere.length === 0 ? [] : findBelow(workspace, anywhere))])];
-  remembered.set(rules, masks);
+  lastFound.set(rules, { at: Date.now(), workspace, masks });
   return masks;
 }
 
 function findBelow(workspace: string, patterns: readonly string[]): readonly string[] {
+  const isDenied = pathMatcher(patterns, workspace);
   const found: string[] = [];
   const folders = [workspace];
   let seen = 0;
@@ -190,7 +200,7 @@ function findBelow(workspace: string, patterns: readonly string[]): readonly str
     for (const entry of entriesOf(folder)) {
       seen++;
       const path = join(folder, entry.name);
-      if (patterns.some((pattern) => matchPath(path, pattern, workspace))) found.push(path);
+      if (isDenied(path)) found.push(path);
       else if (entry.isDirectory() && !skipped.has(entry.name)) folders.push(path);
       if (found.length === maxFound) return found;
     }

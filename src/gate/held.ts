@@ -14,14 +14,15 @@ import { decideEffects, suggestEffectRule, type EffectScene } from "./effect-rul
 import { needsNetwork as reachesOthers, talksToNetwork } from "./command/danger.ts";
 import { understand } from "./command/understand.ts";
 import { asksNobody } from "./modes.ts";
+import type { GateState } from "./options.ts";
 import type { Policy } from "./policy.ts";
-import { trackedPaths } from "./git-index.ts";
+import { rulingsOn } from "./ruling.ts";
+import { trackedPaths } from "./git-repository.ts";
 import { toGrant } from "./grant.ts";
 import { runBefore } from "./hooks.ts";
 import { isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
 import { pathWords } from "./reach.ts";
 import type { Rule } from "./rules.ts";
-import type { GateState } from "./state.ts";
 import { describeRule } from "./suggest.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -134,62 +135,55 @@ export function effectsHash({ run, list }: Effects): string {
 async function decide(state: GateState, ran: Ran, effects: Effects, signal: AbortSignal): Promise<Judgement> {
   const { policy, options } = state;
   const { list } = effects;
-  const rule = (by: Ruling["by"], decision: Ruling["decision"], reason: string, name?: string): Ruling => ({
-    decision,
-    reason,
-    by,
-    ...(name === undefined ? {} : { rule: name }),
-    commands: ran.ruling.commands ?? [],
-  });
-  const drop: typeof dropped = (ruling, code, words, stop) =>
-    dropped(
-      ruling,
-      code,
-      effects.direct === undefined ? words : `${words} It failed, because ${effects.direct}.`,
-      stop,
-    );
+  const ruling = rulingsOn(ran.ruling.commands);
+  const drop: typeof dropped = (why, code, words, stop) =>
+    dropped(why, code, effects.direct === undefined ? words : `${words} It failed, because ${effects.direct}.`, stop);
   const isUndoable = ran.grant.writes === "undoable";
   const again = effects.direct === undefined ? undefined : directGrant(state, ran);
   if (isUndoable && again !== undefined && again.network === "off") {
     // The command needed no question. It failed only because its writes were held back so that it could be undone.
-    const ruling = rule("policy", "allow", `run again directly, because ${effects.direct}; it cannot be taken back`);
-    return { choice: "none", ruling, direct: { grant: again, ruling } };
+    const direct = ruling("policy", "allow", `run again directly, because ${effects.direct}; it cannot be taken back`);
+    return { choice: "none", ruling: direct, direct: { grant: again, ruling: direct } };
   }
   if (list.length === 0 && (again === undefined || !canAsk(state)))
-    return { choice: "none", ruling: rule("policy", "allow", "it changed nothing") };
+    return { choice: "none", ruling: ruling("policy", "allow", "it changed nothing") };
   const call = { id: ran.id, tool: ran.tool.name, input: ran.input, effects: list };
   const hooked = await runBefore(options.hooks ?? [], call, signal);
   if (hooked !== undefined && "block" in hooked)
-    return drop(rule("hook", "deny", hooked.block), "denied", `A hook did not let it be kept: ${hooked.block}`);
+    return drop(ruling("hook", "deny", hooked.block), "denied", `A hook did not let it be kept: ${hooked.block}`);
   const scene = { workspace: policy.workspace, protect: policy.protect, isTracked: trackedPaths(policy.workspace) };
   const said = decideEffects(list, policy.rules.effects, scene);
   if (said?.decision === "deny")
-    return drop(rule("rule", "deny", said.reason, said.rule), "denied", `Nothing of it was kept: ${said.reason}`);
-  if (said?.decision === "allow") return { choice: "all", ruling: rule("rule", "allow", said.reason, said.rule) };
+    return drop(ruling("rule", "deny", said.reason, said.rule), "denied", `Nothing of it was kept: ${said.reason}`);
+  if (said?.decision === "allow") return { choice: "all", ruling: ruling("rule", "allow", said.reason, said.rule) };
   if (isUndoable && said === undefined)
-    return { choice: "all", ruling: rule("policy", "allow", "kept at once, and can be taken back") };
+    return { choice: "all", ruling: ruling("policy", "allow", "kept at once, and can be taken back") };
   const suggested = suggestEffectRule(list, scene);
   const key = suggested === undefined ? undefined : `effects ${describeRule(suggested)}`;
   if (said === undefined && key !== undefined && state.memory.has(key))
-    return { choice: "all", ruling: rule("memory", "allow", "effects like these were kept earlier in this session") };
+    return { choice: "all", ruling: ruling("memory", "allow", "effects like these were kept earlier in this session") };
   const reason = said?.reason ?? ran.ruling.reason;
   if (asksNobody(policy.settings.approval))
-    return drop(rule("policy", "deny", reason), "denied", "No rule keeps what it did, and nobody is asked.");
+    return drop(ruling("policy", "deny", reason), "denied", "No rule keeps what it did, and nobody is asked.");
   const seen = again === undefined ? undefined : callHash(ran, again, policy);
   const answer = await ask(state, ran, effects, reason, suggested, signal);
   if (answer === undefined)
-    return drop(rule("policy", "ask", reason), "needs_approval", `Nobody was there to keep what it did: ${reason}`);
-  if (answer.answer === "no" || answer.answer === "stop") return refused(rule, answer, drop);
+    return drop(ruling("policy", "ask", reason), "needs_approval", `Nobody was there to keep what it did: ${reason}`);
+  if (answer.answer === "no" || answer.answer === "stop") return refused(ruling, answer, drop);
   if (answer.answer === "direct") {
-    if (again === undefined) return drop(rule("person", "deny", "it was not offered to run directly"), "rejected", "");
+    if (again === undefined)
+      return drop(ruling("person", "deny", "it was not offered to run directly"), "rejected", "");
     if (callHash(ran, again, state.policy) !== seen)
-      return drop(rule("policy", "deny", "it changed while it was being approved"), "rejected", "Call it again.");
-    const ruling = rule("person", "allow", `run again directly, because ${effects.direct}`);
-    return { choice: "none", ruling, direct: { grant: again, ruling } };
+      return drop(ruling("policy", "deny", "it changed while it was being approved"), "rejected", "Call it again.");
+    const direct = ruling("person", "allow", `run again directly, because ${effects.direct}`);
+    return { choice: "none", ruling: direct, direct: { grant: again, ruling: direct } };
   }
   if (answer.answer !== "once") await remember(state, ran.id, answer.answer, suggested, key);
   const choice: Choice = answer.keep === undefined ? "all" : { paths: answer.keep };
-  return { choice, ruling: rule("person", "allow", `kept (${answer.keep === undefined ? answer.answer : "in part"})`) };
+  return {
+    choice,
+    ruling: ruling("person", "allow", `kept (${answer.keep === undefined ? answer.answer : "in part"})`),
+  };
 }
 
 /** The grant that a yes before the run would have given. */
@@ -215,13 +209,13 @@ function dropped(
 }
 
 function refused(
-  rule: (by: Ruling["by"], decision: Ruling["decision"], reason: string) => Ruling,
+  ruling: ReturnType<typeof rulingsOn>,
   { answer, message }: { readonly answer: "no" | "stop"; readonly message?: string },
   drop: typeof dropped,
 ): Judgement {
   const said = message === undefined || message === "" ? "." : `: ${message.slice(0, 4_000)}`;
   return drop(
-    rule("person", "deny", `the person said ${answer}${said === "." ? "" : said}`),
+    ruling("person", "deny", `the person said ${answer}${said === "." ? "" : said}`),
     "rejected",
     answer === "stop" ? `The user stopped the turn${said}` : `The user said no${said}`,
     answer === "stop",

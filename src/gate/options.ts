@@ -7,7 +7,7 @@ import { checkOptions, type Shape } from "../base/shape.ts";
 import { hookShape, type Hook } from "./hooks.ts";
 import { approvalNames, sandboxNames, toSettings, type PolicyNames } from "./modes.ts";
 import { defaultMask, resolveReal } from "./paths.ts";
-import type { Policy } from "./policy.ts";
+import type { Policy } from "./policy-type.ts";
 import { compileRules, ruleProblem, type Rule, type RuleBook } from "./rules.ts";
 import { runLater } from "./run-later.ts";
 
@@ -83,6 +83,16 @@ export interface GateRecord {
   /** `kept`, `dropped`: what became of its held writes. `withheld`: it ran, and an after-hook withheld its result. */
   readonly outcome: "permitted" | "refused" | "withheld" | "kept" | "dropped";
   readonly grant?: Grant;
+}
+
+/** What one gate keeps between calls. */
+export interface GateState {
+  readonly options: GateOptions;
+  readonly memory: Memory;
+  readonly book: RuleBook;
+  /** The policy with the present rules of the book. It changes when more is known about confinement. */
+  policy: Policy;
+  looked: boolean;
 }
 
 const policyFields = {

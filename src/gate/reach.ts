@@ -1,6 +1,6 @@
 /** Whether a command that a rule allows by name reaches beyond the workspace. */
 import { notWrappers } from "./command/handed.ts";
-import { hooksDoubt, repositoryDoubt } from "./command/git-config.ts";
+import { activeHook, repositoryDoubt } from "./command/git-config.ts";
 import { mayRead } from "./command/look.ts";
 import type { Step } from "./command/understand.ts";
 import { isInterpreter, isShell } from "./command/wrappers.ts";
@@ -23,7 +23,7 @@ export function reachesOut(step: Step, policy: Policy): boolean {
         findProtected(real, [policy.workspace, ...policy.writable], policy.protect) !== undefined
       );
     };
-    if (step.name === "git" && step.risk !== "harmless" && (repositoryDoubt(cwd) ?? hooksDoubt(cwd)) !== undefined)
+    if (step.name === "git" && step.risk !== "harmless" && (repositoryDoubt(cwd) ?? activeHook(cwd)) !== undefined)
       return true;
     return (
       pathWords(step).some(outside) ||

@@ -11,7 +11,7 @@ import { understand } from "./command/understand.ts";
 import { describeCondition } from "./effect-condition.ts";
 import { matchEffects, readExample } from "./effect-rules.ts";
 import { resolveReal } from "./paths.ts";
-import { defaultProtect } from "./run-later.ts";
+import { runLater } from "./run-later.ts";
 import {
   compileRules,
   fileKeys,
@@ -159,7 +159,7 @@ function matchesExample(rule: Rule, example: string): boolean {
     const isTracked = () => true; // for an example, a path alone says enough
     return matchEffects(readExample(example), rule.effects, {
       workspace: "/workspace",
-      protect: defaultProtect,
+      protect: runLater.protected,
       isTracked,
     });
   }

@@ -148,11 +148,6 @@ export function toPrefix(command: string | Prefix): readonly (readonly string[])
   return words.map((word) => (typeof word === "string" ? [word] : word));
 }
 
-/** Combines rules of the session and of files. Neither can undo the other's deny. */
-export function joinRules(...sets: readonly (readonly Rule[])[]): RuleSet {
-  return compileRules(sets.flat());
-}
-
 /** The rules of one engine. Its conversations share them, so that an 'always' given in one holds in all. */
 export interface RuleBook {
   readonly rules: RuleSet;
@@ -165,7 +160,7 @@ export function createRuleBook(given: readonly Rule[]): RuleBook {
     get rules() {
       return rules;
     },
-    add: (rule) => void (rules = joinRules(rules.rules, [rule])),
+    add: (rule) => void (rules = compileRules([...rules.rules, rule])),
   };
 }
 
@@ -234,11 +229,29 @@ function splitHost(text: string): { readonly host: string; readonly port: string
  * not. What lies below a matched folder matches too.
  */
 export function matchPath(real: string, pattern: string, workspace: string): boolean {
-  const steps = (text: string) => text.split("/").filter((step) => step !== "" && step !== ".");
-  const names = steps(real).map(foldPath);
-  if (!pattern.includes("/")) return names.some((name) => matchName(name, foldPath(pattern)));
-  const absolute = pattern.startsWith("/") ? pattern : `${workspace}/${pattern}`;
-  return matchSteps(names, steps(absolute).map(foldPath));
+  return pathMatcher([pattern], workspace)(real);
+}
+
+/** Whether a path matches one of these patterns, which are taken apart once, for many paths. */
+export function pathMatcher(patterns: readonly string[], workspace: string): (real: string) => boolean {
+  const names = patterns.filter((pattern) => !pattern.includes("/")).map(foldPath);
+  const places = patterns
+    .filter((pattern) => pattern.includes("/"))
+    .map((pattern) => stepsOf(pattern.startsWith("/") ? pattern : `${workspace}/${pattern}`));
+  return (real) => {
+    const steps = stepsOf(real);
+    return (
+      names.some((name) => steps.some((step) => matchName(step, name))) ||
+      places.some((place) => matchSteps(steps, place))
+    );
+  };
+}
+
+function stepsOf(path: string): readonly string[] {
+  return path
+    .split("/")
+    .filter((step) => step !== "" && step !== ".")
+    .map(foldPath);
 }
 
 function foldPath(name: string): string {

@@ -16,6 +16,17 @@ export function byHook(reason: string): Ruling {
   return { decision: "deny", by: "hook", reason };
 }
 
+/** Makes rulings about one call. Each of them names the commands that were found in it. */
+export function rulingsOn(commands: Ruling["commands"] = []) {
+  return (by: Ruling["by"], decision: Ruling["decision"], reason: string, rule?: string): Ruling => ({
+    decision,
+    reason,
+    by,
+    ...defined({ rule }),
+    commands,
+  });
+}
+
 export function toRuling(verdict: CommandVerdict): Ruling {
   const { decision, reason, rule, ruleFile, commands } = verdict;
   return {

@@ -50,9 +50,6 @@ export const runLater: RunLater = {
   ),
 };
 
-/** Names inside writable roots that stay read-only. */
-export const defaultProtect: readonly string[] = runLater.protected;
-
 /** The table with the names of a user's settings beside ours. */
 export function joinRunLater(more: Partial<RunLater> = {}): RunLater {
   const join = (kind: RunLaterKind) => [...new Set([...runLater[kind], ...(more[kind] ?? [])])];

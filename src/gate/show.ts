@@ -2,7 +2,6 @@
  * Text from a model or a tool, made safe to show to a person. Everything that could move the cursor,
  * hide, reorder or imitate is written out as an escape, so that a person sees what is really there.
  */
-import type { EffectLine } from "../spec/effects.ts";
 
 // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu;
@@ -87,22 +86,4 @@ export function toQuotedBlock(text: string): string {
     .split("\n")
     .map((line) => `  │ ${line}`)
     .join("\n");
-}
-
-/** The paths of the lines with these numbers. Undefined for a number that does not exist. */
-export function chosenPaths(words: readonly string[], lines: readonly EffectLine[]): readonly string[] | undefined {
-  const chosen = new Set<number>();
-  for (const word of words) {
-    const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(word) ?? [];
-    if (from === undefined || Number(from) < 1 || Number(to) > lines.length || Number(from) > Number(to))
-      return undefined;
-    for (let at = Number(from); at <= Number(to); at++) chosen.add(at - 1);
-  }
-  return chosen.size === 0 ? undefined : [...chosen].flatMap((at) => lines[at]?.paths ?? []);
-}
-
-/** Tells the person who kept a run that older runs had to be dropped to make room. */
-export function prunedWords(runs: readonly string[]): string {
-  const which = runs.length === 1 ? `the older run ${runs[0]}` : `${runs.length} older runs`;
-  return `${which} can no longer be taken back: there is room for fifty runs and two gigabytes`;
 }

@@ -6,7 +6,7 @@ import { filesOf, isOwnFile } from "./command-files.ts";
 import { understand } from "./command/understand.ts";
 import { describeCondition } from "./effect-condition.ts";
 import { decideAccess, type CallToDecide, type Policy } from "./policy.ts";
-import { joinRules, toPrefix, type Rule } from "./rules.ts";
+import { compileRules, toPrefix, type Rule } from "./rules.ts";
 
 /** A rule that would allow the call from now on, with what else it would allow. */
 export interface Suggestion {
@@ -31,7 +31,7 @@ export function suggestRule(call: CallToDecide, policy: Policy): Suggestion | un
   const made = candidate(call, policy);
   if (made === undefined || isPattern(made.rule)) return undefined;
   // Offered only if it would really have helped with this call.
-  const after = decideAccess(call, { ...policy, rules: joinRules(policy.rules.rules, [made.rule]) });
+  const after = decideAccess(call, { ...policy, rules: compileRules([...policy.rules.rules, made.rule]) });
   return after.decision === "allow" ? made : undefined;
 }
 

@@ -1,6 +1,6 @@
-/** What a held command did, for the journal, for whoever follows the call, and for the model. */
+/** What a held command did, for the journal, for whoever follows the call or decides about it, and for the model. */
 import type { Ended, Ran } from "../spec/call.ts";
-import type { Effect, Effects, Settled } from "../spec/effects.ts";
+import type { Effect, EffectLine, Effects, Settled } from "../spec/effects.ts";
 
 /** The longest list in an event or a journal. The run's own folder holds all of it. */
 const maxEntries = 200;
@@ -43,4 +43,22 @@ export function remarksOn({ kept, conflicts }: Settled, { list, direct }: Effect
       : [`It ran with its writes held back, and ${direct}. Do it another way (mv copies instead), or tell the user.`]),
     ...(conflicts.length > 0 ? [`Not kept, because somebody else changed it meanwhile: ${names(conflicts)}.`] : []),
   ];
+}
+
+/** The paths of the lines with these numbers. Undefined for a number that does not exist. */
+export function chosenPaths(words: readonly string[], lines: readonly EffectLine[]): readonly string[] | undefined {
+  const chosen = new Set<number>();
+  for (const word of words) {
+    const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(word) ?? [];
+    if (from === undefined || Number(from) < 1 || Number(to) > lines.length || Number(from) > Number(to))
+      return undefined;
+    for (let at = Number(from); at <= Number(to); at++) chosen.add(at - 1);
+  }
+  return chosen.size === 0 ? undefined : [...chosen].flatMap((at) => lines[at]?.paths ?? []);
+}
+
+/** Tells the person who kept a run that older runs had to be dropped to make room. */
+export function prunedWords(runs: readonly string[]): string {
+  const which = runs.length === 1 ? `the older run ${runs[0]}` : `${runs.length} older runs`;
+  return `${which} can no longer be taken back: there is room for fifty runs and two gigabytes`;
 }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { CallError } from "../base/error.ts";
+import { parseJson } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
 import { createFiles, type FileChange } from "../runtime/files.ts";
 import type { Files } from "../spec/capability.ts";
@@ -72,9 +73,11 @@ export function createUndoLog(place: string | (() => string), bounds: UndoBounds
       return `what was changed just now cannot be taken back: it is more than the ${megabytes(bounds)} that are kept`;
     const file = fileOf();
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const kept = lines(file);
+    const text = textOf(file);
+    const kept = linesOf(text);
     const from = firstToKeep(kept, line.length, bounds);
-    if (from > 0) rewrite(file, [...kept.slice(from), line]);
+    const isCut = text !== "" && !text.endsWith("\n");
+    if (from > 0 || isCut) rewrite(file, [...kept.slice(from), line]);
     else appendFileSync(file, `${line}\n`, { mode: 0o600 });
     if (from === 0) return undefined;
     const oldest = from === 1 ? "the oldest change" : `the ${from} oldest changes`;
@@ -90,12 +93,14 @@ export function createUndoLog(place: string | (() => string), bounds: UndoBounds
       return files.length === 0 ? undefined : add({ turn, at: now, files });
     },
     add,
-    all: () => lines(fileOf()).map(toRecord),
+    all: () => linesOf(textOf(fileOf())).flatMap((line) => toRecord(line) ?? []),
     replace(record, by) {
       const file = fileOf();
-      const kept = lines(file);
+      const kept = linesOf(textOf(file));
       const at = kept.findLastIndex((line) => isOf(line, record));
-      rewrite(file, kept.with(at, JSON.stringify(by)));
+      const line = JSON.stringify(by);
+      // Another process may have dropped it meanwhile, to make room.
+      rewrite(file, at < 0 ? [...kept, line] : kept.with(at, line));
     },
   };
 }
@@ -112,21 +117,24 @@ function megabytes({ bytes }: UndoBounds): string {
   return `${Math.ceil(bytes / 1024 / 1024)} MB`;
 }
 
-function toRecord(line: string): UndoRecord {
-  return JSON.parse(line) as UndoRecord; // our own file, written above
+/** Undefined for a line that is not whole: something was appended to what a killed process had begun. */
+function toRecord(line: string): UndoRecord | undefined {
+  const parsed = parseJson(line);
+  return parsed.ok ? (parsed.value as unknown as UndoRecord) : undefined; // our own file, written above
 }
 
 function isOf(line: string, { turn, at }: UndoRecord): boolean {
   const record = toRecord(line);
-  return record.turn === turn && record.at === at;
+  return record?.turn === turn && record.at === at;
 }
 
-function lines(file: string): readonly string[] {
-  return existsSync(file)
-    ? readFileSync(file, "utf8")
-        .split("\n")
-        .filter((line) => line.endsWith("}"))
-    : [];
+function textOf(file: string): string {
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
+
+/** The whole lines. What a killed process left behind the last line break is none. */
+function linesOf(text: string): readonly string[] {
+  return text.split("\n").slice(0, -1);
 }
 
 function rewrite(file: string, kept: readonly string[]): void {

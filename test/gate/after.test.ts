@@ -225,6 +225,12 @@ describe("a call that a hook rewrites", () => {
     expect(passed).toMatchObject({ rewritten: { namespace: "mail", markerless: true } });
   });
 
+  test("keeps the call that made it, which waits for it", async () => {
+    const { passed } = await rewrittenBy({ x: 1 }, { parent: "call_7", untyped: true });
+    expect(passed).toMatchObject({ rewritten: { parent: "call_7" } });
+    expect(passed).not.toHaveProperty("rewritten.untyped");
+  });
+
   test("a custom tool takes text as it is, every other one takes JSON", async () => {
     expect((await rewrittenBy("plain", { kind: "custom" })).passed).toMatchObject({
       rewritten: { arguments: "plain", kind: "custom" },

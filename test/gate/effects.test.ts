@@ -50,6 +50,8 @@ describe("conditions on effects", () => {
     ["- l -> /etc/passwd", { links_out: true }, false],
     ["+ l -> ./a/../b", { links_out: true }, false],
     ["+ l -> /ws/b", { links_out: true }, false],
+    ["+ /extra/d/l -> ../x", { links_out: true }, true],
+    ["+ /extra/l -> /ws/b", { links_out: true }, false],
     ["~ /home/u/.callgate/rules.toml", { protected: true }, true],
     ["~ /home/u/.vscode/tasks.json", { protected: true }, false],
     ["+ .git/", { protected: true }, true],

@@ -130,3 +130,19 @@ test("what a rule denies to read is hidden from commands: one place, a name anyw
   expect(hidden({ path: ".env", decision: "ask" })).toEqual([]);
   rmSync(ws, { recursive: true, force: true });
 });
+
+test("a file that is made later and that a rule denies to read is hidden too, and each workspace has its own", async () => {
+  const [ws, other] = ["one", "two"].map((name) => mkdtempSync(join(tmpdir(), `callgate-grant-${name}-`)));
+  const policy = createPolicy({
+    workspace: ws!,
+    confinement: { name: "test", available: true },
+    rules: [{ path: "*.key", decision: "deny" }],
+  });
+  const hidden = (workspace: string) =>
+    toBaseGrant({ ...policy, workspace }).mask.filter((path) => path.startsWith(`${workspace}/`));
+  writeFileSync(join(other!, "b.key"), "x");
+  expect([hidden(ws!), hidden(other!)]).toEqual([[], [join(other!, "b.key")]]);
+  writeFileSync(join(ws!, "a.key"), "x");
+  await expect.poll(() => hidden(ws!), { timeout: 5_000 }).toEqual([join(ws!, "a.key")]);
+  for (const folder of [ws, other]) rmSync(folder!, { recursive: true, force: true });
+});

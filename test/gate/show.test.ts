@@ -1,38 +1,6 @@
-/** What a person is shown is what is meant, and what they choose is what they saw. */
+/** What a person is shown is what is meant. */
 import { expect, test } from "vitest";
-import {
-  chosenPaths,
-  lookAlikes,
-  prunedWords,
-  toQuotedBlock,
-  toVisible,
-  toVisibleCommand,
-  toVisibleLine,
-} from "../../src/gate/show.ts";
-
-const lines = ["a", "b", "c"].map((path) => ({ mark: "+", text: path, paths: [path, `${path}/x`] }) as const);
-
-test.each<[readonly string[], readonly string[] | undefined]>([
-  [["1"], ["a", "a/x"]],
-  [["1-2"], ["a", "a/x", "b", "b/x"]],
-  [
-    ["3", "1"],
-    ["c", "c/x", "a", "a/x"],
-  ],
-  [
-    ["2", "2-2"],
-    ["b", "b/x"],
-  ],
-  [["0"], undefined],
-  [["4"], undefined],
-  [["2-4"], undefined],
-  [["2-1"], undefined],
-  [["1", "x"], undefined],
-  [["-1"], undefined],
-  [[], undefined],
-])("lines %j: %j", (words, paths) => {
-  expect(chosenPaths(words, lines)).toEqual(paths);
-});
+import { lookAlikes, toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../src/gate/show.ts";
 
 test("runs of blanks, tabs and breaks are counted; one tab and a break stay in a text, and are written out in a line", () => {
   expect(toVisible("a\tb\nc")).toBe("a\tb\nc");
@@ -51,8 +19,6 @@ test("a word that a shell would split is quoted, and letters that only look like
   expect(lookAlikes("cat, ça va, 中")).toEqual([]);
 });
 
-test("shown text has a mark on every line, and what was pruned is counted", () => {
+test("shown text has a mark on every line", () => {
   expect(toQuotedBlock("a\nb")).toBe("  │ a\n  │ b");
-  expect(prunedWords(["r1"])).toContain("the older run r1");
-  expect(prunedWords(["r1", "r2"])).toContain("2 older runs");
 });

@@ -1,6 +1,6 @@
 /** What is told of a held command: to the journal in bounds, to the model only what is not as it thinks. */
 import { expect, test } from "vitest";
-import { heldPart, remarksOn, summary } from "../../src/result/effects.ts";
+import { chosenPaths, heldPart, prunedWords, remarksOn, summary } from "../../src/result/effects.ts";
 import type { Ran } from "../../src/spec/call.ts";
 import type { Effect, Effects, Settled } from "../../src/spec/effects.ts";
 
@@ -56,4 +56,34 @@ test("the model is told what of its changes is not there, and nothing where all 
   expect(remarksOn(settled("none"), effects([], { direct: "links cannot be moved" }))).toEqual([
     expect.stringContaining("links cannot be moved"),
   ]);
+});
+
+/** What a person chooses is what was shown. */
+const lines = ["a", "b", "c"].map((path) => ({ mark: "+", text: path, paths: [path, `${path}/x`] }) as const);
+
+test.each<[readonly string[], readonly string[] | undefined]>([
+  [["1"], ["a", "a/x"]],
+  [["1-2"], ["a", "a/x", "b", "b/x"]],
+  [
+    ["3", "1"],
+    ["c", "c/x", "a", "a/x"],
+  ],
+  [
+    ["2", "2-2"],
+    ["b", "b/x"],
+  ],
+  [["0"], undefined],
+  [["4"], undefined],
+  [["2-4"], undefined],
+  [["2-1"], undefined],
+  [["1", "x"], undefined],
+  [["-1"], undefined],
+  [[], undefined],
+])("lines %j: %j", (words, paths) => {
+  expect(chosenPaths(words, lines)).toEqual(paths);
+});
+
+test("the runs that made room are counted", () => {
+  expect(prunedWords(["r1"])).toContain("the older run r1");
+  expect(prunedWords(["r1", "r2"])).toContain("2 older runs");
 });

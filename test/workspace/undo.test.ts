@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -120,4 +121,24 @@ test("a workspace has a file of its own under the state folder", () => {
   const env = { CALLGATE_HOME: "/home/x/.cg" };
   expect(undoFile("/a", env)).toMatch(/^\/home\/x\/\.cg\/undo\/[0-9a-f]{32}\.jsonl$/);
   expect(undoFile("/a", env)).not.toBe(undoFile("/b", env));
+});
+
+test("a line that a killed process has only begun costs nothing of what is written after it, or was before", async () => {
+  const file = join(out, "state/undo.jsonl");
+  await turn();
+  appendFileSync(file, '{"turn":"turn 2","at":2,"files":[{"path":"/x"}');
+  expect(log.all().map((record) => record.turn)).toEqual(["turn 1"]);
+  await filesIn(ws, { onChange: log.record }).write("a", "third\n");
+  log.close("turn 3", 3);
+  expect(log.all().map((record) => record.turn)).toEqual(["turn 1", "turn 3"]);
+  // Earlier versions appended to such a line.
+  appendFileSync(file, '{"turn":"turn 4","files":[{"turn":"turn 5","at":5,"files":[]}\n');
+  expect(log.all().map((record) => record.turn)).toEqual(["turn 1", "turn 3"]);
+});
+
+test("a record that was dropped while it was taken back is kept as its inverse, and no other one is lost", () => {
+  const record = { turn: "gone", at: 1, files: [] };
+  log.add({ turn: "other", at: 2, files: [] });
+  log.replace(record, { ...record, undoneAt: 3 });
+  expect(log.all().map(({ turn: name }) => name)).toEqual(["other", "gone"]);
 });

@@ -6,7 +6,7 @@ import { partsToText } from "../../base/content.ts";
 import type { CommandLookedAt, SessionEvent, TakenBack } from "../../session/index.ts";
 import type { Ended } from "../../spec/call.ts";
 import { visible } from "./visible.ts";
-import { prunedWords } from "../../gate/show.ts";
+import { prunedWords } from "../../result/effects.ts";
 
 export interface TimelineOutput {
   /** The model's answer. */

@@ -76,7 +76,7 @@ const check = buildCommand<CheckFlags, string[]>({
 async function checkEffectsFile(flags: CheckFlags, rules: readonly Rule[], confinement: Confinement): Promise<number> {
   const [{ checkEffects }, { trackedPaths }] = await Promise.all([
     import("../../gate/held.ts"),
-    import("../../gate/git-index.ts"),
+    import("../../gate/git-repository.ts"),
   ]);
   const list = readEffects(await readInput(flags.effects), flags.effects ?? "-");
   const { workspace, protect } = toPolicy({ ...flags, workspace: flags.cwd ?? "." }, rules, confinement);

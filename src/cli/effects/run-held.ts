@@ -11,7 +11,7 @@ import { dirname } from "node:path";
 import { exitCodes, printJson, say, UsageError } from "../io.ts";
 import { visible } from "../chat/visible.ts";
 import { effectLines, effectsDiff, whyDirect } from "../../runtime/effects/show.ts";
-import { chosenPaths, prunedWords } from "../../gate/show.ts";
+import { chosenPaths, prunedWords } from "../../result/effects.ts";
 import { defined } from "../../base/json.ts";
 
 export interface HeldFlags {

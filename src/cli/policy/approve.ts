@@ -6,14 +6,8 @@ import { createWriteStream, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { ReadStream as TtyReadStream, type ReadStream, type WriteStream } from "node:tty";
 import type { Readable, Writable } from "node:stream";
-import {
-  chosenPaths,
-  lookAlikes,
-  toQuotedBlock,
-  toVisibleCommand,
-  toVisibleLine,
-  toVisibleName,
-} from "../../gate/show.ts";
+import { lookAlikes, toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../../gate/show.ts";
+import { chosenPaths } from "../../result/effects.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
 import type { Asking, Person } from "../chat/person.ts";

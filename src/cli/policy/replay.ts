@@ -1,7 +1,7 @@
 /** `policy replay`: what today's rules would have said about the calls of recorded sessions. */
 import { buildCommand } from "@stricli/core";
 import { isObject } from "../../base/json.ts";
-import { trackedPaths } from "../../gate/git-index.ts";
+import { trackedPaths } from "../../gate/git-repository.ts";
 import { checkEffects } from "../../gate/held.ts";
 import { decideAccess, type Policy } from "../../gate/policy.ts";
 import { toVisibleLine } from "../../gate/show.ts";

@@ -1,7 +1,7 @@
 /** The conversation on the screen. Everything that happened is one block, and the newest block grows in place. */
 import { Container, Spacer, type Component } from "@earendil-works/pi-tui";
 import { partsToText, type Part } from "../../base/content.ts";
-import { prunedWords } from "../../gate/show.ts";
+import { prunedWords } from "../../result/effects.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import type { Item, ResultItem } from "../../spec/model.ts";
 import { describeInput, describePlan, describeUndo, firstLine } from "../chat/timeline.ts";

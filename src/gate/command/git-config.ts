@@ -3,9 +3,9 @@
  * nothing are listed. Any other key, an include, or a hook that fires on reading means that a person
  * is asked.
  */
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { readIndex } from "../git-index.ts";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { findRepository, readIndex, readPlain } from "../git-repository.ts";
 import { isSecretName } from "../paths.ts";
 
 const maxConfigBytes = 200_000;
@@ -41,68 +41,14 @@ function findDoubt(folder: string): string | undefined {
   const files = [join(commonDir, "config"), join(gitDir, "config.worktree"), join(commonDir, "config.worktree")];
   return (
     files.map(configDoubt).find((doubt) => doubt !== undefined) ??
-    hookDoubt(commonDir) ??
+    indexHookDoubt(commonDir) ??
     (existsSync(join(commonDir, "modules")) ? "submodules bring their own git settings" : undefined) ??
     gitlinkDoubt(gitDir)
   );
 }
 
-interface Repository {
-  readonly gitDir: string;
-  readonly commonDir: string;
-}
-
-/**
- * Finds the repository as git does: upwards, looking for a `.git` folder or file, or a folder that is
- * itself a bare repository. git climbs from the place a link leads to, and not from the place of the
- * link.
- */
-function findRepository(folder: string): Repository | string | undefined {
-  for (let at = existsSync(folder) ? realpathSync(folder) : resolve(folder); ; at = dirname(at)) {
-    const dot = join(at, ".git");
-    const kind = statSync(dot, { throwIfNoEntry: false });
-    if (kind?.isDirectory() && isThere(join(dot, "HEAD"))) return { gitDir: dot, commonDir: commonFolder(dot) };
-    if (kind?.isFile()) return linkedRepository(dot, at);
-    // The objects may lie in another folder, which `commondir` names.
-    if (isThere(join(at, "HEAD")) && (isThere(join(at, "objects")) || isThere(join(at, "commondir"))))
-      return "the folder is a bare repository with settings of its own";
-    if (dirname(at) === at) return undefined;
-  }
-}
-
-/** True also for a link that leads nowhere: git takes such a HEAD for a branch without commits. */
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-function linkedRepository(file: string, folder: string): Repository | string {
-  const match = /^gitdir: (.+?)[\r\n]*$/.exec(readFileSync(file, "utf8").slice(0, 4_096));
-  if (match === null) return "the .git file is not understood";
-  const gitDir = resolve(folder, match[1]!);
-  return { gitDir, commonDir: commonFolder(gitDir) };
-}
-
-function commonFolder(gitDir: string): string {
-  const file = join(gitDir, "commondir");
-  // Only line breaks are removed, because a blank at the end is part of the name.
-  return existsSync(file)
-    ? resolve(
-        gitDir,
-        readPlain(file)
-          .slice(0, 4_096)
-          .replace(/[\r\n]+$/, ""),
-      )
-    : gitDir;
-}
-
-/** Reads plain files only: reading a pipe would block until somebody writes to it. */
-function readPlain(path: string): string {
-  if (!statSync(path).isFile()) throw new Error(`${path} is not a file`);
-  return readFileSync(path, "utf8");
-}
-
 /** Hooks that the repository has switched on. They run when git changes something. */
-export function hooksDoubt(folder: string): string | undefined {
+export function activeHook(folder: string): string | undefined {
   const found = findRepository(folder);
   if (found === undefined || typeof found === "string") return found;
   const hooks = join(found.commonDir, "hooks");
@@ -131,7 +77,7 @@ export function trackedSecret(folder: string): string | undefined {
 }
 
 /** git runs this hook when `status` or `diff` refreshes the index. */
-function hookDoubt(commonDir: string): string | undefined {
+function indexHookDoubt(commonDir: string): string | undefined {
   return existsSync(join(commonDir, "hooks", "post-index-change"))
     ? "the hook post-index-change runs when git looks"
     : undefined;

@@ -43,8 +43,6 @@ function operandPaths(operands: readonly string[], hasText: boolean, reader: Rea
       return operands.length === 0 ? [] : undefined;
     case "one-path":
       return operands.length <= 1 ? operands : undefined;
-    case "two-paths":
-      return operands.length <= 2 ? operands : undefined;
     case "text-then-paths":
       return hasText ? operands : operands.slice(1);
   }

@@ -6,32 +6,41 @@
 import {
   forEachChild,
   parse,
-  type AndOr,
   type Assignment,
   type Command,
   type CompoundList,
-  type Pipeline,
   type Redirection,
   type ParsedScript,
   type Statement,
   type SyntaxNode,
   type Word,
 } from "unbash";
-import { changeFolder } from "./folder.ts";
 import type { LineReading, ShellWord } from "./found.ts";
-import { isPlainTest } from "./plain-test.ts";
 import {
+  changeFolder,
   createState,
+  inOwnProcess,
   isFull,
   maxRounds,
   noteDormant,
+  perhaps,
   plainValue,
   tooMuch,
   type LineContext,
   type State,
 } from "./state.ts";
-import { commandTypes, construct, evaluates, hasStrayParenthesis, isEvaluating, setsVariables } from "./syntax.ts";
+import {
+  commandTypes,
+  construct,
+  evaluates,
+  hasStrayParenthesis,
+  isEvaluating,
+  isPlainTest,
+  setsVariables,
+} from "./syntax.ts";
 import { readWord } from "./word.ts";
+
+type NodeOf<Type extends SyntaxNode["type"]> = Extract<SyntaxNode, { type: Type }>;
 
 export function readLine(line: string, context: LineContext): LineReading {
   const state = createState(line, context);
@@ -60,10 +69,9 @@ function readScript(script: ParsedScript | CompoundList, state: State): void {
 
 function readStatement(statement: Statement, state: State): void {
   if (isFull(state)) return;
-  const before = state.cwds;
-  readNode(statement.command, state, false);
-  // A background job has its own folder.
-  if (statement.background) state.cwds = before;
+  const read = () => readNode(statement.command, state, false);
+  if (statement.background) inOwnProcess(state, read);
+  else read();
 }
 
 /** `fed` means that its input comes from another command. */
@@ -75,12 +83,8 @@ function readNode(node: SyntaxNode, state: State, fed: boolean): void {
       return readAndOr(node, state, fed);
     case "Pipeline":
       return readPipeline(node, state, fed);
-    case "Subshell": {
-      const before = state.cwds;
-      readScript(node.body, state);
-      state.cwds = before;
-      return;
-    }
+    case "Subshell":
+      return inOwnProcess(state, () => readScript(node.body, state));
     case "BraceGroup":
       return readScript(node.body, state);
     case "CompoundList":
@@ -104,35 +108,27 @@ function readNode(node: SyntaxNode, state: State, fed: boolean): void {
   }
 }
 
-function readAndOr({ commands: [first, ...rest] }: AndOr, state: State, fed: boolean): void {
+function readAndOr({ commands: [first, ...rest] }: NodeOf<"AndOr">, state: State, fed: boolean): void {
   if (first !== undefined) readNode(first, state, fed);
   perhaps(state, () => rest.forEach((command) => readNode(command, state, fed)));
 }
 
-function readPipeline(node: Pipeline, state: State, fed: boolean): void {
-  const before = state.cwds;
-  node.commands.forEach((command, index) => {
-    readNode(command, state, index > 0 || fed);
-    // Each part of a pipe is its own process; its folder ends with it.
-    if (node.commands.length > 1) state.cwds = before;
+function readPipeline({ commands }: NodeOf<"Pipeline">, state: State, fed: boolean): void {
+  commands.forEach((command, index) => {
+    const read = () => readNode(command, state, index > 0 || fed);
+    if (commands.length > 1) inOwnProcess(state, read);
+    else read();
   });
 }
 
-/** What is read in here may or may not run, so a `cd` leaves both folders possible. */
-function perhaps(state: State, read: () => void): void {
-  state.conditional++;
-  read();
-  state.conditional--;
-}
-
-function readIf(node: Extract<SyntaxNode, { type: "If" }>, state: State): void {
+function readIf(node: NodeOf<"If">, state: State): void {
   readScript(node.clause, state);
   const lists = [node.then, ...node.elif.flatMap((elif) => [elif.clause, elif.then]), node.else];
   perhaps(state, () => lists.forEach((list) => list !== undefined && readScript(list, state)));
 }
 
 /** A loop over known words is read once for each of them. */
-function readFor(node: Extract<SyntaxNode, { type: "For" }>, state: State): void {
+function readFor(node: NodeOf<"For">, state: State): void {
   const words = (node.wordlist ?? []).flatMap((word) => readWords(word, state));
   const values = words.map((word) => word.value).filter((value) => value !== undefined);
   const name = node.name.value;
@@ -156,14 +152,14 @@ function readFor(node: Extract<SyntaxNode, { type: "For" }>, state: State): void
 }
 
 /** `[[ -f x ]]` and `[[ a == b ]]` with known words evaluate nothing. */
-function readTest(node: Extract<SyntaxNode, { type: "TestCommand" }>, state: State): void {
+function readTest(node: NodeOf<"TestCommand">, state: State): void {
   if (isPlainTest(node.expression)) return;
   state.evaluates = true;
   state.doubts.add("[[ … ]] can evaluate");
   readLoosely(node, state);
 }
 
-function readFunction(node: Extract<SyntaxNode, { type: "Function" }>, state: State): void {
+function readFunction(node: NodeOf<"Function">, state: State): void {
   state.doubts.add("it defines a function");
   const name = node.name.value;
   state.functions.add(name);
@@ -266,12 +262,11 @@ function readParts(node: Word, state: State): void {
   }
 }
 
-/** Reads a script that runs in a process of its own, so its `cd` does not last. */
+/** Reads the script of a substitution. Positions in it may refer to another text. */
 function readApart(script: ParsedScript, state: State): void {
-  const { cwds, source } = state;
+  const { source } = state;
   state.source = undefined;
-  readScript(script, state);
-  state.cwds = cwds;
+  inOwnProcess(state, () => readScript(script, state));
   state.source = source;
 }
 

@@ -58,7 +58,7 @@ export function createLook(around: Surroundings): Look {
   const { real } = at;
   return {
     real,
-    mayRead: (path, cwd) => isReadable(path, cwd, at),
+    mayRead: (path, cwd) => mayRead(path, cwd, at),
     repositoryDoubt: (folder) => remember(folders, folder, () => repositoryDoubt(folder)),
     trackedSecret,
     secretBelow,
@@ -138,10 +138,6 @@ function remember<T>(known: Map<string, T>, key: string, find: () => T): T {
  * unless it is masked.
  */
 export function mayRead(path: string, cwd: string, at: Surroundings): boolean {
-  return isReadable(path, cwd, at);
-}
-
-function isReadable(path: string, cwd: string, at: Surroundings): boolean {
   const real = at.real(path, cwd);
   if (real === undefined) return false;
   if (isHarmlessDevice(path)) return true;

@@ -6,7 +6,7 @@ import type { OptionSpec } from "./options.ts";
 
 export interface Reader extends OptionSpec {
   /** What the operands are: paths it reads (default), text, or a text first and paths after. */
-  readonly operands?: "paths" | "text" | "none" | "text-then-paths" | "one-path" | "two-paths";
+  readonly operands?: "paths" | "text" | "none" | "text-then-paths" | "one-path";
   /** Options whose value is a path it reads. */
   readonly pathOptions?: readonly string[];
   /** Options that stand for the text operand (grep -e). */

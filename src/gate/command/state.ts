@@ -1,4 +1,6 @@
 /** What is known while a line is read, and how much is read at most, so that no decision takes long. */
+import { resolve } from "node:path";
+import { statOf } from "../paths.ts";
 import type { Found, Redirected } from "./found.ts";
 
 /** A longer line is not read at all: a person looks at it, or a deny rule refuses it. */
@@ -103,4 +105,37 @@ export const plainValue = /^[\w.,:@%+/= -]*$/;
 /** Keeps text with a substitution in it for deny rules. */
 export function noteDormant(value: string | undefined, state: State): void {
   if (value !== undefined && /\$\(|`/.test(value)) state.dormant.add(value);
+}
+
+const maxFolders = 8;
+
+/** What is read in here runs in a process of its own, so a `cd` in it does not last. */
+export function inOwnProcess(state: State, read: () => void): void {
+  const before = state.cwds;
+  read();
+  state.cwds = before;
+}
+
+/** What is read in here may or may not run, so a `cd` leaves both folders possible. */
+export function perhaps(state: State, read: () => void): void {
+  state.conditional++;
+  read();
+  state.conditional--;
+}
+
+/** Follows `cd DIR`. In any other form the folder becomes unknown. */
+export function changeFolder(found: Found, state: State): void {
+  const operands = found.words.slice(1).map((word) => word.value);
+  if (operands[0] === "--") operands.shift();
+  const [target] = operands;
+  if (operands.length !== 1 || target === undefined || target === "" || target.startsWith("-")) {
+    state.doubts.add("cannot tell where cd goes");
+    state.cwds = [];
+    return;
+  }
+  const there = found.cwds.map((cwd) => resolve(cwd, target));
+  const exists = there.length > 0 && there.every((folder) => statOf(folder)?.isDirectory() === true);
+  const next = state.conditional === 0 && exists ? there : [...new Set([...state.cwds, ...there])];
+  if (next.length > maxFolders) state.doubts.add("too many folders to follow");
+  state.cwds = next.length > maxFolders ? [] : next;
 }

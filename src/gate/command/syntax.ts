@@ -1,5 +1,5 @@
 /** Small questions about pieces of the syntax tree. */
-import type { Command, ParameterExpansionPart, SyntaxNode } from "unbash";
+import type { Command, ParameterExpansionPart, SyntaxNode, TestExpression } from "unbash";
 
 export const commandTypes: ReadonlySet<string> = new Set([
   "Command",
@@ -71,4 +71,22 @@ function isLooking(part: ParameterExpansionPart): boolean {
     part.operation?.type === "Transform" ||
     part.operation?.type === "Slice"
   );
+}
+
+/** File tests and comparisons of literal words, which evaluate nothing. */
+export function isPlainTest(test: TestExpression): boolean {
+  switch (test.type) {
+    case "TestUnary":
+      return /^-[abcdefghkprstuwxGLNOSnz]$/.test(test.operator) && test.operand.parts === undefined;
+    case "TestBinary":
+      return (
+        ["=", "==", "!="].includes(test.operator) && test.left.parts === undefined && test.right.parts === undefined
+      );
+    case "TestLogical":
+      return test.operands.every(isPlainTest);
+    case "TestNot":
+      return isPlainTest(test.operand);
+    case "TestGroup":
+      return isPlainTest(test.expression);
+  }
 }

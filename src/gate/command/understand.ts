@@ -54,7 +54,7 @@ export function understand(command: Command, at: Surroundings): Understood {
 
 function read(command: Command, at: Surroundings): Understood {
   const cwd = resolve(at.workspace, command.cwd ?? ".");
-  const pile: Pile = {
+  const collected: Collected = {
     steps: [],
     redirects: [],
     doubts: new Set(),
@@ -70,28 +70,29 @@ function read(command: Command, at: Surroundings): Understood {
   };
   if (command.shell !== undefined) {
     for (const doubt of foreignDoubts(command.shell, command.dialect))
-      (doubt.unclear ? pile.unclear : pile.doubts).add(doubt.text);
+      (doubt.unclear ? collected.unclear : collected.doubts).add(doubt.text);
     // Reading PowerShell as bash would only find commands that are not there.
-    if (command.dialect !== "powershell") addLine(command.shell, [cwd], pile);
+    if (command.dialect !== "powershell") addLine(command.shell, [cwd], collected);
   } else if (command.argv !== undefined && command.argv.length > 0) {
     const total = command.argv.reduce((sum, item) => sum + item.length, 0);
-    if (total > maxText || command.argv.length > maxWords) pile.unclear.add("the words are too long to look at");
-    else addCommands([{ words: command.argv.map(word), cwds: [cwd], env: [], fed: false }], pile);
-  } else pile.unclear.add("there is no command");
-  const { steps, redirects, evaluates, writesBlindly, setsPath } = pile;
+    if (total > maxText || command.argv.length > maxWords) collected.unclear.add("the words are too long to look at");
+    else addCommands([{ words: command.argv.map(word), cwds: [cwd], env: [], fed: false }], collected);
+  } else collected.unclear.add("there is no command");
+  const { steps, redirects, evaluates, writesBlindly, setsPath } = collected;
   return {
     steps,
     redirects,
     evaluates,
     writesBlindly,
     setsPath,
-    doubts: [...pile.doubts],
-    unclear: [...pile.unclear],
-    dormant: [...pile.dormant],
+    doubts: [...collected.doubts],
+    unclear: [...collected.unclear],
+    dormant: [...collected.dormant],
   };
 }
 
-interface Pile {
+/** What has been found out so far about a line and the lines inside it. */
+interface Collected {
   readonly steps: Step[];
   readonly redirects: Redirected[];
   readonly doubts: Set<string>;
@@ -108,31 +109,36 @@ interface Pile {
   text: number;
 }
 
-function addLine(line: string, cwds: readonly string[], pile: Pile, env: Found["env"] = []): void {
-  pile.text += line.length;
-  if (pile.text > maxText || pile.steps.length >= maxSteps)
-    return void pile.unclear.add("there is too much in it to read");
-  pile.assigned ||= env.some(({ name }) => name === "HOME" || name === "PWD");
-  const reading = readLine(line, { cwds, home: pile.home, mayList: pile.look.mayRead, assigned: pile.assigned });
-  reading.doubts.forEach((doubt) => pile.doubts.add(doubt));
-  reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
-  reading.dormant.forEach((text) => pile.dormant.add(text));
-  pile.evaluates ||= reading.evaluates;
-  pile.writesBlindly ||= reading.writesBlindly;
-  pile.setsPath ||= reading.setsPath;
-  pile.redirects.push(...reading.redirects);
-  addCommands(reading.commands, pile);
+function addLine(line: string, cwds: readonly string[], collected: Collected, env: Found["env"] = []): void {
+  collected.text += line.length;
+  if (collected.text > maxText || collected.steps.length >= maxSteps)
+    return void collected.unclear.add("there is too much in it to read");
+  collected.assigned ||= env.some(({ name }) => name === "HOME" || name === "PWD");
+  const reading = readLine(line, {
+    cwds,
+    home: collected.home,
+    mayList: collected.look.mayRead,
+    assigned: collected.assigned,
+  });
+  reading.doubts.forEach((doubt) => collected.doubts.add(doubt));
+  reading.unclear.forEach((doubt) => collected.unclear.add(doubt));
+  reading.dormant.forEach((text) => collected.dormant.add(text));
+  collected.evaluates ||= reading.evaluates;
+  collected.writesBlindly ||= reading.writesBlindly;
+  collected.setsPath ||= reading.setsPath;
+  collected.redirects.push(...reading.redirects);
+  addCommands(reading.commands, collected);
 }
 
 /** Works through a list instead of recursing, so that deep nesting cannot end it early. */
-function addCommands(first: readonly Found[], pile: Pile): void {
+function addCommands(first: readonly Found[], collected: Collected): void {
   const waiting = first.toReversed();
   for (let found = waiting.pop(); found !== undefined; found = waiting.pop()) {
-    if (pile.steps.length >= maxSteps) return void pile.unclear.add(`it runs more than ${maxSteps} commands`);
+    if (collected.steps.length >= maxSteps) return void collected.unclear.add(`it runs more than ${maxSteps} commands`);
     const inner = unwrap(found);
-    pile.steps.push(toStep(found, inner, readPossible(found, inner, pile), pile.look));
+    collected.steps.push(toStep(found, inner, readPossible(found, inner, collected), collected.look));
     waiting.push(...inner.commands.toReversed());
-    for (const line of inner.lines) addLine(line, found.cwds, pile, found.env);
+    for (const line of inner.lines) addLine(line, found.cwds, collected, found.env);
   }
 }
 
@@ -144,14 +150,14 @@ interface Possible {
 const nothingPossible: Possible = { steps: [], untold: false };
 
 /** Reads what is passed on into a separate list. It is shown to nobody, and judged only for denial and danger. */
-function readPossible(found: Found, inner: Unwrapped, pile: Pile): Possible {
+function readPossible(found: Found, inner: Unwrapped, collected: Collected): Possible {
   const { maybe, perhaps } = inner;
   if (maybe.length === 0 && perhaps.length === 0) return nothingPossible;
   const steps: Step[] = [];
   let untold = false;
   for (const [index, text] of [...maybe, ...perhaps].entries()) {
-    const own: Pile = {
-      ...pile,
+    const own: Collected = {
+      ...collected,
       steps: [],
       redirects: [],
       doubts: new Set(),
@@ -159,7 +165,7 @@ function readPossible(found: Found, inner: Unwrapped, pile: Pile): Possible {
       dormant: new Set(),
     };
     addLine(text, found.cwds, own, found.env);
-    pile.text = own.text;
+    collected.text = own.text;
     const certain = index < maybe.length;
     const hides = own.steps.some((step) => step.hidden || step.untold);
     if (certain ? own.unclear.size > 0 || hides : hides && own.unclear.size === 0 && isDisguised(text)) untold = true;

@@ -6,7 +6,8 @@ import {
   type InputRequest,
 } from "@modelcontextprotocol/server";
 import { defined, isObject } from "../../base/json.ts";
-import { toVisible, toVisibleCommand, toVisibleLine, chosenPaths } from "../../gate/show.ts";
+import { toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
+import { chosenPaths } from "../../result/effects.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../index.ts";
 import {
   cannotAsk,

@@ -59,6 +59,7 @@ export function createPlaces(limit: number = defaultPlaces): Places {
         enter(owner);
         return Promise.resolve(leaver(owner));
       }
+      if (signal.aborted) return Promise.reject(signal.reason); // its event is over, so nothing would end the wait
       return new Promise((resolve, reject) => {
         const stop = () => {
           waiting.splice(waiting.indexOf(one), 1);

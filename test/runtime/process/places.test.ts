@@ -46,6 +46,7 @@ test("whoever is stopped while it waits takes no place, and leaving twice frees 
   const later = places.take("cleo", never);
   stop.abort(new Error("stopped"));
   await expect(stopped).rejects.toThrow("stopped");
+  await expect(places.take("ben", stop.signal)).rejects.toThrow("stopped");
   leave();
   leave();
   const last = await later;
