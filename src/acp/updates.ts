@@ -130,7 +130,7 @@ function terminalUpdate(
 
 const planStatuses = ["pending", "in_progress", "completed"] as const;
 
-export function planUpdate(plan: Json): SessionUpdate[] {
+function planUpdate(plan: Json): SessionUpdate[] {
   const steps = isObject(plan) && Array.isArray(plan["plan"]) ? plan["plan"] : [];
   const entries = steps.filter(isObject).map(({ step, status }) => ({
     content: String(step),

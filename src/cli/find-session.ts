@@ -4,7 +4,7 @@ import { findSession, listSessions, type SessionSummary } from "../store/session
 import { say, UsageError } from "./io.ts";
 
 /** The one session that a user can have meant. */
-export function findNamed(state: string, wanted: string): SessionSummary {
+function findNamed(state: string, wanted: string): SessionSummary {
   const found = findSession(state, wanted);
   if (!("length" in found)) return found;
   const many = found.length > 1 ? `; it fits ${found.map(({ id }) => id).join(", ")}` : "";

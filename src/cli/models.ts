@@ -30,7 +30,7 @@ export interface ModelRecord {
   readonly added: string;
 }
 
-export function modelsDir(env: NodeJS.ProcessEnv): string {
+function modelsDir(env: NodeJS.ProcessEnv): string {
   return join(stateDir(env), "models");
 }
 

@@ -36,7 +36,7 @@ export function offerToModel(engine: Engine, profile: Profile, config: Config, p
 }
 
 /** The settings that say what is offered, checked by their shapes when they were read. */
-export function offerSettings(config: Config): OfferSettings {
+function offerSettings(config: Config): OfferSettings {
   const { profile, features, tools, profiles, normalize, experimental_supported_tools: extra } = config;
   return defined({
     profile,

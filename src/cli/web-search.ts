@@ -21,7 +21,7 @@ export interface SearchSettings {
 const maxBytes = 1024 * 1024;
 const timeoutMs = 20_000;
 
-export function readSearchSettings(config: Config): SearchSettings | undefined {
+function readSearchSettings(config: Config): SearchSettings | undefined {
   if (config.web_search === undefined) return undefined;
   // Checked by its shape when the settings were read.
   const settings = config.web_search as SearchSettings;

@@ -37,7 +37,7 @@ interface OpenMessage {
 }
 
 /** The same as `wrapTextCalls`, one event at a time. */
-export function createTextCallStep(given: TextCallOptions): (event: ModelEvent) => readonly ModelEvent[] {
+function createTextCallStep(given: TextCallOptions): (event: ModelEvent) => readonly ModelEvent[] {
   const { history, conversation, ...options } = given;
   let items = 0;
   const nextIndex = () => items++;

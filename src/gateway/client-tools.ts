@@ -97,7 +97,7 @@ const table: Readonly<Record<string, State>> = {
 };
 
 /** What a call of a known client's tool will touch. `undefined` for a tool that is not in the table. */
-export function accessOfCall(call: CallItem): { readonly access: Access; readonly mutates: boolean } | undefined {
+function accessOfCall(call: CallItem): { readonly access: Access; readonly mutates: boolean } | undefined {
   const state = Object.hasOwn(table, call.name) ? table[call.name] : undefined;
   if (state === undefined) return undefined;
   const parsed =

@@ -84,7 +84,7 @@ const markerPattern =
   /<\|[^<>|\s]{1,64}\|>|<｜[^<>\s]{1,64}｜>|<\|?[^<>\s"'=(){}]{1,64}\|?>|\[\/?[A-Z][A-Z_]{1,32}\]|[\][][~<][A-Za-z!]?[\][]|[\][]~[A-Za-z!]?[\][]/g;
 
 /** Markers of a text in their order. */
-export function findMarkers(text: string): readonly string[] {
+function findMarkers(text: string): readonly string[] {
   return text.match(markerPattern) ?? [];
 }
 

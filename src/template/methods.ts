@@ -105,7 +105,7 @@ export function split(
     : [...parts.slice(0, most), parts.slice(most).join(glue)];
 }
 
-export function titleCase(self: string): string {
+function titleCase(self: string): string {
   return self.toLowerCase().replace(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1));
 }
 

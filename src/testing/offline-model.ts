@@ -5,7 +5,7 @@ import { answerToEvents } from "../wire/answer.ts";
 import { readIntents, type Intent } from "./intent.ts";
 import { toAnswer, type ScriptedAnswer, type ScriptedCall } from "./scripted-model.ts";
 
-export const offlineModelName = "offline";
+const offlineModelName = "offline";
 
 /**
  * The built-in model: a small deterministic planner that follows a few plain requests. It is not a

@@ -14,6 +14,7 @@ import type {
   ResultItem,
   ServerCallItem,
 } from "../spec/model.ts";
+import { repeatedId } from "./ids.ts";
 
 /** What a model said in one turn, in its order. */
 export type SaidItem = MessageItem | ReasoningItem | CallItem | ServerCallItem | OtherItem;
@@ -101,16 +102,9 @@ function pairUp(items: readonly Item[]): readonly Paired[] {
     times.set(item.id, time);
     const result = waiting.get(item.id)?.[time - 1] ?? unanswered(item);
     if (time === 1) return { type: "paired", call: item, result };
-    const id = freshId(item.id, time, taken);
+    const id = repeatedId(item.id, time, taken);
     return { type: "paired", call: { ...item, id }, result: { ...result, callId: id } };
   });
-}
-
-function freshId(id: string, time: number, taken: Set<string>): string {
-  let fresh = `${id}_${time}`;
-  while (taken.has(fresh)) fresh += "_";
-  taken.add(fresh);
-  return fresh;
 }
 
 function unanswered(call: CallItem): ResultItem {

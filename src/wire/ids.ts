@@ -53,6 +53,14 @@ export function createIdMaker(seed = "", prefix = "call_"): IdMaker {
   };
 }
 
+/** The id of a call whose id appears in its history for the second, third, … time. It is added to `taken`. */
+export function repeatedId(id: string, time: number, taken: Set<string>): string {
+  let fresh = `${id}_${time}`;
+  while (taken.has(fresh)) fresh += "_";
+  taken.add(fresh);
+  return fresh;
+}
+
 export interface IdRule {
   /** The longest id that is accepted. */
   readonly max: number;

@@ -15,7 +15,7 @@ export const defaultAnswerLimits: AnswerLimits = {
 };
 
 /** The error code of an answer that exceeded a limit. */
-export const limitCode = "answer_too_large";
+const limitCode = "answer_too_large";
 
 /** A decoder that ends the answer as soon as it exceeds a limit, and marks every call as not to be run. */
 export function limitDecoder(inner: AnswerDecoder, given: Partial<AnswerLimits> = {}): AnswerDecoder {

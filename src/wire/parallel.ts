@@ -4,6 +4,7 @@
  * one that we could have been asked.
  */
 import { isObject } from "../base/json.ts";
+import { writeArguments } from "./arguments.ts";
 import type { DecodeOptions } from "./codec.ts";
 import { parseObject, word } from "./raw.ts";
 
@@ -37,7 +38,7 @@ export function expandParallel(call: BareCall, declared: ReadonlySet<string>): r
     const parameters = use["parameters"] ?? use["arguments"] ?? {};
     if (name === undefined || !isObject(parameters)) return undefined;
     const id = call.id === undefined ? undefined : `${call.id}_${at}`;
-    inner.push({ id, name, args: JSON.stringify(parameters) });
+    inner.push({ id, name, args: writeArguments(parameters) });
   }
   return inner;
 }

@@ -79,6 +79,11 @@ export function echoed(extra: Extra | undefined, wire: string): JsonObject {
   return extra !== undefined && extra.wire === wire ? extra.fields : {};
 }
 
+/** Undefined instead of an object without fields. */
+export function nonEmpty<T extends object>(value: T): T | undefined {
+  return Object.keys(value).length === 0 ? undefined : value;
+}
+
 /** Whether the text is complete JSON, which the arguments of a function call must be before it may run. */
 export function isWhole(text: string): boolean {
   if (text.trim() === "") return true;

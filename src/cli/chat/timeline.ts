@@ -91,7 +91,7 @@ function indent(text: string): string {
 }
 
 /** `  ✓ shell_command npm test  1.2 s` and the first line of what came back, if it failed. */
-export function describeEnded(call: Ended): string {
+function describeEnded(call: Ended): string {
   const mark = call.ok ? (call.exitCode === undefined || call.exitCode === 0 ? "✓" : "·") : "✗";
   const seconds = call.durationMs < 100 ? "" : `  ${(call.durationMs / 1000).toFixed(1)} s`;
   const exit = call.exitCode === undefined || call.exitCode === 0 ? "" : `  exit ${call.exitCode ?? "?"}`;

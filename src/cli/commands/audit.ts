@@ -8,7 +8,7 @@ import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 
 /** Where decisions are recorded unless said otherwise. */
-export function auditFile(env: NodeJS.ProcessEnv): string {
+function auditFile(env: NodeJS.ProcessEnv): string {
   return join(stateDir(env), "audit.jsonl");
 }
 

@@ -7,7 +7,7 @@ import { UsageError } from "../io.ts";
 import { isTrusted } from "./trust.ts";
 
 /** Where 'always' is written, and the first file that is read. */
-export function userRulesFile(env: NodeJS.ProcessEnv): string {
+function userRulesFile(env: NodeJS.ProcessEnv): string {
   return join(configDir(env), "rules.toml");
 }
 

@@ -36,7 +36,7 @@ export function pick(
   });
 }
 
-export function createPicker(
+function createPicker(
   theme: Theme,
   choices: readonly Choice[],
   finish: (value?: string) => void,

@@ -132,7 +132,7 @@ export function describeContext(tokens: number | undefined, window: number | und
 }
 
 /** `~/work/app (main)`: the folder, and the branch of its repository. */
-export function describePlace(cwd: string): string {
+function describePlace(cwd: string): string {
   const home = homedir();
   const short = cwd === home ? "~" : cwd.startsWith(`${home}/`) ? `~${cwd.slice(home.length)}` : cwd;
   const name = short.length <= 32 ? short : `…/${basename(cwd)}`;
@@ -143,7 +143,7 @@ export function describePlace(cwd: string): string {
 const maxFolders = 32;
 
 /** Reads git's own files, so that no process has to be started for a line of the screen. */
-export function findBranch(cwd: string): string | undefined {
+function findBranch(cwd: string): string | undefined {
   try {
     for (let folder = cwd, n = 0; n < maxFolders; folder = dirname(folder), n++) {
       const git = join(folder, ".git");

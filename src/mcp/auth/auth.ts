@@ -63,7 +63,7 @@ export interface TokenStoreOptions {
 const marginMs = 30_000;
 
 /** A server wants a login, and nobody here can give one. */
-export class LoginNeeded extends Error {
+class LoginNeeded extends Error {
   override readonly name = "LoginNeeded";
   constructor(server: string) {
     super(`it needs a login: run 'callgate mcp login ${server}'`);

@@ -51,7 +51,7 @@ export interface DatabaseOptions {
 }
 
 /** The role of a tenant's queries. It cannot log in and owns nothing. */
-export const tenantRole = "callgate_tenant";
+const tenantRole = "callgate_tenant";
 
 /** Opens the database and brings its tables up to date. */
 export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Promise<Database> {

@@ -104,7 +104,7 @@ export interface CallDelta {
   readonly extra?: Record<string, unknown> | undefined;
 }
 
-export interface OpenCall extends GrowingArgs {
+interface OpenCall extends GrowingArgs {
   /** The call's position: the index that the server gave if no other call has it, otherwise the next free one. */
   readonly slot: number;
   custom: boolean;
@@ -114,9 +114,9 @@ export interface OpenCall extends GrowingArgs {
 }
 
 /** A call after everything was said about it. */
-export type WholeCall = Pick<OpenCall, "slot" | "custom" | "id" | "name" | "extra"> & { args: string };
+type WholeCall = Pick<OpenCall, "slot" | "custom" | "id" | "name" | "extra"> & { args: string };
 
-export interface Assembler {
+interface Assembler {
   /** The call this delta belongs to, already grown by it, and what its arguments grew by. */
   take(delta: CallDelta): { readonly call: OpenCall; readonly added: string };
   /** In slot order. Calls that got neither a name nor arguments are left out. */
@@ -127,7 +127,7 @@ export interface Assembler {
   isRepeat(call: OpenCall): boolean;
 }
 
-export function createAssembler(declared: ReadonlySet<string>): Assembler {
+function createAssembler(declared: ReadonlySet<string>): Assembler {
   const names = createGrowingNames(declared);
   const places = createPlaces();
   const calls: OpenCall[] = [];
@@ -278,7 +278,7 @@ function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
 }
 
 /** What is known about a call whose arguments are growing. */
-export interface GrowingArgs {
+interface GrowingArgs {
   readonly custom: boolean;
   readonly args: GrowingText;
   /** Follows the arguments as they grow, so that nothing is read twice. */
@@ -290,7 +290,7 @@ export interface GrowingArgs {
 }
 
 /** `added`, if it begins with everything that came before and that was incomplete. It is then meant to replace it. */
-export function sayingAgain({ args, nesting, snapshot }: GrowingArgs, added: string): string | undefined {
+function sayingAgain({ args, nesting, snapshot }: GrowingArgs, added: string): string | undefined {
   if (nesting.isOver && snapshot === undefined) return undefined;
   // Comparing lengths first means that the usual short delta never touches the long text.
   if (added.length < (snapshot ?? args).length) return undefined;
@@ -298,7 +298,7 @@ export function sayingAgain({ args, nesting, snapshot }: GrowingArgs, added: str
 }
 
 /** The arguments without what was sent twice. Only text that is not valid as it stands is examined. */
-export function saidOnce({ args: said, custom, snapshot, isAnnounced }: GrowingArgs): string {
+function saidOnce({ args: said, custom, snapshot, isAnnounced }: GrowingArgs): string {
   const args = said.toString();
   if (custom) return args;
   if (snapshot !== undefined && snapshot !== args && !isWhole(args) && isWhole(snapshot)) return snapshot;
@@ -307,20 +307,20 @@ export function saidOnce({ args: said, custom, snapshot, isAnnounced }: GrowingA
 }
 
 /** What a server that announces arguments sends first. */
-export const announcement = "{}";
+const announcement = "{}";
 
 /**
  * Whether `again` is the call `first` under another index. If so, `first` gets the arguments, wherever
  * they were sent.
  */
-export function absorbs(first: WholeCall, again: WholeCall): boolean {
+function absorbs(first: WholeCall, again: WholeCall): boolean {
   if (first.name !== again.name) return false;
   if (first.args === "") first.args = again.args;
   return again.args === "" || again.args === first.args;
 }
 
 /** Where a growing JSON text ends. Each character is looked at once, in whatever pieces the text comes. */
-export interface Nesting {
+interface Nesting {
   /** The first bracket was closed again. */
   readonly isOver: boolean;
   /** How far the text goes until then. */
@@ -328,7 +328,7 @@ export interface Nesting {
   read(text: string): void;
 }
 
-export function createNesting(): Nesting {
+function createNesting(): Nesting {
   let depth = 0;
   let isOver = false;
   let end = 0;

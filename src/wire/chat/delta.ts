@@ -8,7 +8,7 @@ import { writeArguments } from "../arguments.ts";
 import { count, extraFields, number, object, objects, type Raw, word } from "../raw.ts";
 import type { CallDelta } from "./calls.ts";
 
-export interface Choices {
+interface Choices {
   /** The followed choice of a chunk. */
   take(chunk: Raw): Raw | undefined;
   /** Pieces of the answer that were held back because they might have belonged to another choice. */
@@ -76,7 +76,7 @@ function hasCalls(choice: Raw): boolean {
   return Array.isArray(calls) && calls.length > 0;
 }
 
-export interface Said {
+interface Said {
   readonly text: string;
   readonly reasoning: string;
 }

@@ -1,12 +1,11 @@
 /** The Chat Completions wire, both ways. */
 import type { Codec } from "../codec.ts";
-import { encodeAnswer } from "./write.ts";
 import { chatError, toFailure } from "../failure.ts";
 import { limitAnswer, limitDecoder } from "../limits.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { createDecoder, decodeAnswer } from "./read.ts";
 import { encodeRequest } from "./encode-request.ts";
-import { createEncoder } from "./write.ts";
+import { createEncoder, encodeAnswer } from "./write.ts";
 
 export const chat: Codec = {
   name: "chat",

@@ -1,8 +1,9 @@
 /** Content parts of Chat messages, both ways. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
+import { writeArguments } from "../arguments.ts";
 import { fileName, fileUrl, fromUrl, imageUrl } from "../media.ts";
-import { jsonObject, object, word, type Raw } from "../raw.ts";
+import { object, word, type Raw } from "../raw.ts";
 
 /** A user's content: one string where it is only text, else the parts. */
 export function encodeContent(parts: readonly Part[]): Json {
@@ -71,6 +72,6 @@ function decodePart(part: Raw): Part {
     }
     default:
       // A part of an unknown kind is shown as JSON rather than lost.
-      return text(word(part["text"]) ?? (part["type"] === "text" ? "" : JSON.stringify(jsonObject(part))));
+      return text(word(part["text"]) ?? (part["type"] === "text" ? "" : writeArguments(part)));
   }
 }

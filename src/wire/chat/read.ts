@@ -14,8 +14,7 @@ import { createOutbox } from "../outbox.ts";
 import { cutFrame } from "../runs.ts";
 import { json, object, objects, parseObject, type Raw, word } from "../raw.ts";
 import { createCalls } from "./calls.ts";
-import { createChoices } from "./delta.ts";
-import { bareError, readCalls, readContent, readError, readReasoning, readUsage } from "./delta.ts";
+import { bareError, createChoices, readCalls, readContent, readError, readReasoning, readUsage } from "./delta.ts";
 import { decodeContent } from "./parts.ts";
 
 export const decodeAnswer = toAnswerReader(createDecoder);
@@ -187,7 +186,7 @@ function readFinish(reason: string): Finish {
   return finishes.get(reason.toLowerCase().split(":")[0]!) ?? "stop";
 }
 
-export interface Words {
+interface Words {
   take(delta: Raw): void;
   /** A delta that contains only text. */
   hear(text: string): void;
@@ -210,7 +209,7 @@ interface Message {
   readonly media: Part[];
 }
 
-export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolean): Words {
+function createWords(emit: (event: ModelEvent) => void, thinkTags: boolean): Words {
   const think = thinkTags ? createThinkSplitter() : undefined;
   let next = 0;
   let open: Thought | Message | undefined;
@@ -288,7 +287,8 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
       say("refusal", word(delta["refusal"]) ?? "");
       // Pictures that a model made are beside its text.
       const images = delta["images"];
-      if (Array.isArray(images) && images.length > 0) message().media.push(...decodeContent(images));
+      if (Array.isArray(images) && images.length > 0)
+        for (const image of decodeContent(images)) message().media.push(image);
     },
     endThought() {
       if (open?.type === "reasoning") close();
@@ -346,7 +346,7 @@ interface ThinkPiece {
   readonly text: string;
 }
 
-export interface ThinkSplitter {
+interface ThinkSplitter {
   push(text: string): readonly ThinkPiece[];
   end(): readonly ThinkPiece[];
 }
@@ -355,7 +355,7 @@ const opener = "<think>";
 const closer = "</think>";
 
 /** Only a tag that opens the text counts. A model may mention one in the middle. */
-export function createThinkSplitter(): ThinkSplitter {
+function createThinkSplitter(): ThinkSplitter {
   let state: "before" | "inside" | "after" = "before";
   let held = "";
 

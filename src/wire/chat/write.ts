@@ -138,10 +138,7 @@ export function encodeAnswer(given: Answer, options: AnswerEncodeOptions = {}): 
   });
 }
 
-export function headOf(
-  started: { readonly id?: string; readonly model?: string },
-  options: AnswerEncodeOptions,
-): JsonObject {
+function headOf(started: { readonly id?: string; readonly model?: string }, options: AnswerEncodeOptions): JsonObject {
   return {
     id: options.id ?? started.id ?? "chatcmpl-callgate",
     object: "chat.completion.chunk",
@@ -150,13 +147,13 @@ export function headOf(
   };
 }
 
-export function encodeFinish(finish: Finish | undefined, calls: number): string {
+function encodeFinish(finish: Finish | undefined, calls: number): string {
   if (finish === "length" || finish === "content_filter") return finish;
   if (finish === "refusal") return "content_filter";
   return calls > 0 ? "tool_calls" : "stop";
 }
 
-export function encodeUsage(usage: Usage): JsonObject {
+function encodeUsage(usage: Usage): JsonObject {
   return defined({
     prompt_tokens: usage.input,
     completion_tokens: usage.output,
@@ -171,7 +168,7 @@ export function encodeUsage(usage: Usage): JsonObject {
  * here that clients give back: the field in which Google's own Chat endpoint keeps the signature of a
  * call.
  */
-export function createCallWriter(spell: Spell, sign: Sign | undefined): (item: Item) => JsonObject | undefined {
+function createCallWriter(spell: Spell, sign: Sign | undefined): (item: Item) => JsonObject | undefined {
   let before: Item[] = [];
   return (item) => {
     if ((item.type === "reasoning" && item.opaque !== undefined) || item.type === "message") before.push(item);

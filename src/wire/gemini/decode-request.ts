@@ -11,7 +11,7 @@ import type {
   ToolChoice,
   ToolSpec,
 } from "../../spec/model.ts";
-import { readArgumentsText } from "../arguments.ts";
+import { readArgumentsText, writeArguments } from "../arguments.ts";
 import type { DecodeRequestOptions } from "../codec.ts";
 import { openTurn, type Sign } from "../envelope.ts";
 import { inventId } from "../ids.ts";
@@ -173,7 +173,7 @@ function decodeContents(contents: readonly Raw[], sign: Sign | undefined): reado
 function decodeSaid(part: Raw, position: number): readonly Item[] {
   const call = part["functionCall"] ?? part["function_call"];
   if (isObject(call)) {
-    const args = readArgumentsText(JSON.stringify(call["args"] ?? {}));
+    const args = readArgumentsText(writeArguments(call["args"] ?? {}));
     const id = word(call["id"]) ?? inventId("history", position);
     return [{ type: "call", kind: "function", id, name: word(call["name"]) ?? "", ...args, ...signatureExtra(part) }];
   }

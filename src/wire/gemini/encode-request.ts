@@ -7,7 +7,7 @@ import { argumentsObject } from "../arguments.ts";
 import type { EncodeOptions, EncodedRequest } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import type { NameBook } from "../names.ts";
-import { echoed, jsonObject, object, word } from "../raw.ts";
+import { echoed, jsonObject, nonEmpty, object, word } from "../raw.ts";
 import { settingsFor } from "../settings.ts";
 import { choiceNames, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodePart, skipSignature, wire } from "./parts.ts";
@@ -41,10 +41,6 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
 }
 
 const isOfThisApi = (spec: ToolSpec) => spec.kind === "native" && spec.wire === wire;
-
-function nonEmpty<T extends object>(value: T): T | undefined {
-  return Object.keys(value).length === 0 ? undefined : value;
-}
 
 /** Tools of this API's own (search, code, maps): each is a key with its settings. */
 function encodeNative(spec: NativeSpec, { model, tools }: ModelRequest): JsonObject | undefined {

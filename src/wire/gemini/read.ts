@@ -72,7 +72,7 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   };
 }
 
-export interface Items {
+interface Items {
   take(part: Raw): void;
   /** Returns how many calls there are. */
   done(outcome: Outcome): number;
@@ -87,7 +87,7 @@ interface Growing {
   signature: string | undefined;
 }
 
-export function createItems(emit: (event: ModelEvent) => void, options: DecodeOptions, answerId: string): Items {
+function createItems(emit: (event: ModelEvent) => void, options: DecodeOptions, answerId: string): Items {
   const calls = createCalls(emit, options, answerId, () => count++);
   let growing: Growing | undefined;
   let count = 0;
@@ -159,7 +159,7 @@ function grownItem({ isThought, text: said, media, signature }: Growing): Item {
   return { type: "message", role: "assistant", content, ...extra };
 }
 
-export interface Calls {
+interface Calls {
   /** A `functionCall` and the part it came in. */
   take(body: Raw, part: Raw): void;
   /** Something else follows, so an unfinished call will never be completed and must not run. */
@@ -176,7 +176,7 @@ interface OpenCall {
 }
 
 /** `claimIndex` gives the next place among the items of the answer. */
-export function createCalls(
+function createCalls(
   emit: (event: ModelEvent) => void,
   options: DecodeOptions,
   answerId: string,
@@ -243,7 +243,7 @@ function toCall(body: Raw, part: Raw, args: string, options: DecodeOptions): Omi
   };
 }
 
-export interface PartialArgs {
+interface PartialArgs {
   /** `partialArgs` of one chunk. */
   take(list: unknown): void;
   /** What came so far, as JSON. If a path made no sense, it is text that is not JSON, so that nobody runs it. */
@@ -252,7 +252,7 @@ export interface PartialArgs {
 
 type Key = string | number;
 
-export function createPartialArgs(): PartialArgs {
+function createPartialArgs(): PartialArgs {
   const root = createObject();
   let isBroken = false;
   return {
@@ -312,7 +312,7 @@ function valueOf(piece: Raw, before: unknown): unknown {
 }
 
 /** What a stream has said about its end so far. */
-export interface Ending {
+interface Ending {
   finish?: Finish;
   usage?: Usage;
   error?: ModelError;
@@ -332,7 +332,7 @@ const filtered = new Set([
 ]);
 
 /** Takes finish, usage and errors from a chunk. Returns whether there was any of them. */
-export function readEnding(chunk: Raw, candidate: Raw | undefined, ending: Ending): boolean {
+function readEnding(chunk: Raw, candidate: Raw | undefined, ending: Ending): boolean {
   const usage = readUsage(object(chunk["usageMetadata"]));
   if (usage !== undefined) ending.usage = usage;
   const reason = word(candidate?.["finishReason"]);
@@ -385,13 +385,13 @@ function readUsage(usage: Raw): Usage | undefined {
   };
 }
 
-export function outcomeOf({ finish, error }: Ending): Outcome {
+function outcomeOf({ finish, error }: Ending): Outcome {
   if (error !== undefined) return "error";
   if (finish === "length" || finish === "content_filter") return "incomplete";
   return finish === undefined ? "truncated" : "ok";
 }
 
-export function toEnd(ending: Ending, outcome: Outcome, calls: number): AnswerEnd {
+function toEnd(ending: Ending, outcome: Outcome, calls: number): AnswerEnd {
   const finish = outcome === "ok" ? (calls > 0 ? "tool_calls" : "stop") : ending.finish;
   return { outcome, ...defined({ finish, usage: ending.usage, error: ending.error, extra: ending.extra }) };
 }

@@ -17,6 +17,7 @@ import {
   echoed,
   extraFields,
   jsonObject,
+  nonEmpty,
   number,
   object,
   objects,
@@ -291,8 +292,4 @@ function decodeExtra(raw: Raw): Extra | undefined {
   const { user_id: _user, ...metadata } = object(raw["metadata"]);
   keep("metadata", metadata);
   return extra;
-}
-
-function nonEmpty<T extends object>(value: T): T | undefined {
-  return Object.keys(value).length > 0 ? value : undefined;
 }

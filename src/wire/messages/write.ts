@@ -122,7 +122,7 @@ function conclude(end: AnswerEnd, said: readonly Item[], emit: (type: string, fi
   emit("message_stop", {});
 }
 
-export interface OpenItem {
+interface OpenItem {
   readonly index: () => number | undefined;
   /** True for text of an item while another item's block is open. */
   isBarredTo(event: ModelEvent): boolean;
@@ -138,7 +138,7 @@ interface Open {
   readonly said: string;
 }
 
-export function createOpenItem(blocks: BlockWriter): OpenItem {
+function createOpenItem(blocks: BlockWriter): OpenItem {
   let open: Open | undefined;
 
   function grow(index: number, field: DeltaField, part: number, words: string): void {
@@ -171,7 +171,7 @@ export function createOpenItem(blocks: BlockWriter): OpenItem {
   };
 }
 
-export interface BlockWriter {
+interface BlockWriter {
   /** Adds text to the open block, or opens one. */
   say(kind: "text" | "thinking", words: string): void;
   /** Ends the open block with its last part: a thought's signature, or a text's citations. */
@@ -182,7 +182,7 @@ export interface BlockWriter {
   call(block: JsonObject, input: string): void;
 }
 
-export function createBlockWriter(emit: (type: string, fields: JsonObject) => void): BlockWriter {
+function createBlockWriter(emit: (type: string, fields: JsonObject) => void): BlockWriter {
   let index = 0;
   let isOpen = false;
 

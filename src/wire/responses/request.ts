@@ -5,7 +5,7 @@ import type { CallItem, Extra, Item, ModelRequest, ResultItem, ToolSpec } from "
 import type { DecodeRequestOptions, EncodeOptions, EncodedRequest } from "../codec.ts";
 import { type Sign, unpackCarriers } from "../envelope.ts";
 import { noResult } from "../history.ts";
-import { legalCacheKey } from "../ids.ts";
+import { legalCacheKey, repeatedId } from "../ids.ts";
 import type { Spell } from "../names.ts";
 import {
   array,
@@ -13,6 +13,7 @@ import {
   extraFields,
   json,
   jsonObject,
+  nonEmpty,
   number,
   object,
   objects,
@@ -165,26 +166,23 @@ function decodeExtra(raw: Raw, isSchema: boolean): Extra | undefined {
   return extra;
 }
 
-function nonEmpty<T extends object>(value: T): T | undefined {
-  return Object.keys(value).length > 0 ? value : undefined;
-}
-
 /**
  * `keepsState` means that the server holds earlier items, so an output whose call is not here is not
  * an orphan. Ids that appear again in a later turn (some servers count from zero each time) are made
  * different by a suffix.
  */
-export function pairCalls(items: readonly Item[], keepsState: boolean): readonly Item[] {
+function pairCalls(items: readonly Item[], keepsState: boolean): readonly Item[] {
   if (isPaired(items)) return items;
   const isReferring = keepsState || items.some(isReference);
   const times = new Map<string, number>();
+  const taken = new Set(items.flatMap((item) => (item.type === "call" ? [item.id] : [])));
   const waiting = new Map<string, string[]>();
   const kept: Item[] = [];
   for (const item of items) {
     if (item.type === "call") {
       const time = (times.get(item.id) ?? 0) + 1;
       times.set(item.id, time);
-      const id = time === 1 ? item.id : `${item.id}_${time}`;
+      const id = time === 1 ? item.id : repeatedId(item.id, time, taken);
       waiting.set(item.id, [...(waiting.get(item.id) ?? []), id]);
       kept.push(id === item.id ? item : { ...item, id });
     } else if (item.type === "result") {

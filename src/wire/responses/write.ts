@@ -93,7 +93,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
   };
 }
 
-export interface Output {
+interface Output {
   announce(index: number, item: Item): void;
   grow(index: number, field: DeltaField, part: number, delta: string): void;
   finish(index: number, item: Item): void;
@@ -102,7 +102,7 @@ export interface Output {
 }
 
 /** `responseId` is the seed for the ids of items that have none. Asking for it starts the response. */
-export function createOutput(emit: Emit, responseId: () => string, sign: Sign | undefined): Output {
+function createOutput(emit: Emit, responseId: () => string, sign: Sign | undefined): Output {
   const writers = new Map<number, Writer>();
   const items: JsonObject[] = [];
 
@@ -142,9 +142,9 @@ export function createOutput(emit: Emit, responseId: () => string, sign: Sign | 
   };
 }
 
-export type Emit = (type: string, fields: JsonObject) => void;
+type Emit = (type: string, fields: JsonObject) => void;
 
-export interface Writer {
+interface Writer {
   readonly place: number;
   grow(field: DeltaField, part: number, delta: string): void;
   /** Ends the item in its final form. Returns the form that was written. */
@@ -160,7 +160,7 @@ interface Piece {
   text: string;
 }
 
-export function createWriter(type: Item["type"], raw: JsonObject, place: number, emit: Emit): Writer {
+function createWriter(type: Item["type"], raw: JsonObject, place: number, emit: Emit): Writer {
   const pieces: Piece[] = [];
   const where = { item_id: raw["id"] ?? "", output_index: place };
   const lane = (field: DeltaField) => laneOf(raw["type"], field);
@@ -287,7 +287,7 @@ function contentOf(final: JsonObject, pieces: readonly Piece[]): JsonObject {
   }
 }
 
-export interface Lane {
+interface Lane {
   /** `response.<name>.delta` and `.done`. */
   readonly name: string;
   /** The field that repeats the whole text at its end. */
@@ -297,7 +297,7 @@ export interface Lane {
   readonly slot?: Slot;
 }
 
-export interface Slot {
+interface Slot {
   /** `response.<event>.added` and `.done`. */
   readonly event: string;
   /** The field that counts the parts of one list. */
@@ -309,7 +309,7 @@ type TextField = Exclude<DeltaField, "arguments">;
 
 const content = { event: "content_part", index: "content_index" };
 
-export const textLanes: Readonly<Record<TextField, Lane & { readonly slot: Slot }>> = {
+const textLanes: Readonly<Record<TextField, Lane & { readonly slot: Slot }>> = {
   text: {
     name: "output_text",
     whole: "text",
@@ -341,7 +341,7 @@ const functionLane: Lane = { name: "function_call_arguments", whole: "arguments"
 const customLane: Lane = { name: "custom_tool_call_input", whole: "input" };
 
 /** The lane of a field in an item of this type. Native calls have none for their arguments. */
-export function laneOf(type: unknown, field: DeltaField): Lane | undefined {
+function laneOf(type: unknown, field: DeltaField): Lane | undefined {
   if (field !== "arguments") return textLanes[field];
   if (type === "function_call") return functionLane;
   return type === "custom_tool_call" ? customLane : undefined;

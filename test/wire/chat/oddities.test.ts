@@ -665,6 +665,18 @@ test("arguments nested beyond all measure are no reason to crash, and never run"
   });
 });
 
+test("nor are they in a wrapper of several calls, or in a part of an unknown kind", () => {
+  const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+  const args = JSON.stringify(`{"tool_uses":[{"recipient_name":"search","parameters":{"q":${deep}}}]}`);
+  const wrapped = `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"multi_tool_use.parallel","arguments":${args}}}]},"finish_reason":"tool_calls"}]}`;
+  expect(decodeBody(chat, `data: ${wrapped}\n\ndata: [DONE]\n\n`)).toMatchObject({
+    outcome: "ok",
+    calls: [{ name: "search", complete: false }],
+  });
+  const strange = `{"choices":[{"index":0,"delta":{"images":[{"type":"odd","x":${deep}}]},"finish_reason":"stop"}]}`;
+  expect(decodeBody(chat, `data: ${strange}\n\ndata: [DONE]\n\n`)).toMatchObject({ outcome: "ok" });
+});
+
 test("thoughts in pieces go back whole, and an empty thought is none", () => {
   const decoder = chat.createDecoder();
   const piece = (fields: JsonObject): JsonObject => ({ type: "reasoning.text", index: 0, ...fields });

@@ -166,6 +166,14 @@ test("a streamed call that never ends, or whose paths make no sense, may not run
     );
 });
 
+test("arguments of a client nested beyond all measure are no reason to crash", () => {
+  const deep: unknown = JSON.parse(`${"[".repeat(200_000)}${"]".repeat(200_000)}`);
+  const parts = [{ functionCall: { name: "search", args: { q: deep } } }];
+  expect(gemini.decodeRequest({ contents: [{ role: "model", parts }] })).toMatchObject({
+    input: [{ type: "call", name: "search" }],
+  });
+});
+
 test("requests written by hand: either spelling, a part without its list, instructions as a string", () => {
   const request = gemini.decodeRequest({
     system_instruction: "be brief",

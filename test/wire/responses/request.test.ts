@@ -116,6 +116,12 @@ describe("the request a Responses server gets", () => {
     expect(ids).toEqual(["0", "0", "0_2", "0_2"]);
   });
 
+  test("and from those that look like the ones it makes", () => {
+    const input = [call("0_2"), result("0_2"), call("0"), result("0"), call("0"), result("0")];
+    const ids = (sent(input) as readonly { call_id: string }[]).map((item) => item.call_id);
+    expect(ids).toEqual(["0_2", "0_2", "0", "0", "0_2_", "0_2_"]);
+  });
+
   test("keeps outputs whose calls the server itself remembers", () => {
     const extra = { wire: "responses", fields: { previous_response_id: "resp_0" } };
     expect(ask([result("a")], { extra }).body).toMatchObject({
