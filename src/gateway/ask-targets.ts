@@ -21,21 +21,21 @@ export async function* askTargets(
   const { services, who } = turn;
   for (const [index, target] of targets.entries()) {
     used.target = target;
-    const events = askTarget(turn, target, entry)[Symbol.asyncIterator]();
-    const head = await readHead(events);
-    const failure = head.failure;
-    services.upstreams.report(target, who.conversation, failure);
-    const hasNext = index + 1 < targets.length;
-    if (failure !== undefined && hasNext && isTargetsFault(failure)) {
-      entry?.note({
-        type: "warning",
-        message: `${target.name} failed (${failure.message}): asking ${targets[index + 1]?.name}`,
-      });
-      continue;
+    const events = askTarget(turn, target, entry);
+    try {
+      const { events: head, failure } = await readHead(events);
+      services.upstreams.report(target, who.conversation, failure);
+      const next = targets[index + 1];
+      if (failure !== undefined && next !== undefined && isTargetsFault(failure)) {
+        entry?.note({ type: "warning", message: `${target.name} failed (${failure.message}): asking ${next.name}` });
+        continue;
+      }
+      yield* head;
+      yield* events;
+      return;
+    } finally {
+      await events.return(undefined); // whatever it still holds open is closed
     }
-    yield* head.events;
-    for (let next = await events.next(); !next.done; next = await events.next()) yield next.value;
-    return;
   }
 }
 

@@ -27,6 +27,11 @@ export interface BudgetOptions {
   readonly now?: () => Date;
 }
 
+interface BudgetContext extends BudgetOptions {
+  /** Called if the counts cannot be written. They hold until the process ends, and are written with the next. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
 export interface Spender {
   readonly conversation: string;
   readonly key: string;
@@ -51,7 +56,7 @@ const maxConversations = 10_000;
 /** How often counts are written. A kill may lose what was spent since the last time. */
 const writeEveryMs = 1_000;
 
-export function createBudget(options: BudgetOptions = {}): Budget {
+export function createBudget(options: BudgetContext = {}): Budget {
   const { now = () => new Date(), maxRepeats = 12, file } = options;
   const conversations = new Map<string, Spent>();
   let today = dayOf(now());
@@ -60,7 +65,11 @@ export function createBudget(options: BudgetOptions = {}): Budget {
   let later: NodeJS.Timeout | undefined;
   const write = () => {
     later = undefined;
-    if (file !== undefined) writeDays(file, nameOf(today), days);
+    try {
+      if (file !== undefined) writeDays(file, nameOf(today), days);
+    } catch (error) {
+      options.onError?.(error); // a full disk must not end the gateway
+    }
   };
 
   const spentToday = (name: string): Spent => {

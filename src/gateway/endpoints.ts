@@ -23,12 +23,12 @@ export function findEndpoint(method: string, path: string, headers: Headers): En
     const models = /^\/models(?:\/(.+))?$/.exec(rest);
     if (models !== null) {
       const wire = isGemini ? "gemini" : headers["anthropic-version"] === undefined ? "chat" : "messages";
-      return { kind: "models", wire, ...(models[1] === undefined ? {} : { id: decodeURIComponent(models[1]) }) };
+      return { kind: "models", wire, ...(models[1] === undefined ? {} : { id: decode(models[1]) }) };
     }
   }
   const stored = /^\/responses\/([^/]+)$/.exec(rest)?.[1];
   if (stored !== undefined && (method === "GET" || method === "DELETE"))
-    return { kind: "response", wire: "responses", id: decodeURIComponent(stored), remove: method === "DELETE" };
+    return { kind: "response", wire: "responses", id: decode(stored), remove: method === "DELETE" };
   return undefined;
 }
 
@@ -45,7 +45,7 @@ function findPost(rest: string, isGemini: boolean): Endpoint | undefined {
   if (isGemini) {
     const found = /^\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/.exec(rest);
     if (found === null) return undefined;
-    const model = decodeURIComponent(found[1] ?? "");
+    const model = decode(found[1] ?? "");
     if (found[2] === "countTokens") return { kind: "count", wire: "gemini", model };
     return { kind: "ask", wire: "gemini", model, stream: found[2] === "streamGenerateContent" };
   }
@@ -66,5 +66,14 @@ function findPost(rest: string, isGemini: boolean): Endpoint | undefined {
       return { kind: "conversation", wire: "responses" };
     default:
       return undefined;
+  }
+}
+
+/** A name in a path. One that is not encoded properly is taken as it stands, and found nowhere. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }

@@ -51,9 +51,9 @@ export async function exchange(
   const costUsd = counted === undefined || target === undefined ? 0 : target.cost(counted);
   // What was refused before a model was asked costs nothing.
   if (target !== undefined) services.budget.spend({ conversation: who.conversation, key: asked.key }, counted, costUsd);
+  ended.entry?.end(answer, costUsd);
   if (!hasPlaceForThoughts(asked.wire)) keepThoughts(answer.items, who.conversation, services.state);
   talk?.answered(answer);
-  ended.entry?.end(answer, costUsd);
   return {
     client: who.client,
     conversation: who.conversation,
@@ -81,7 +81,7 @@ interface TurnEnd {
 }
 
 async function answerTurn(turn: Turn, refused: ModelError | undefined, targets: readonly Target[]): Promise<TurnEnd> {
-  const { asked, request, services, who, signal } = turn;
+  const { asked, request, services, who } = turn;
   if (refused !== undefined) return { answer: await writeAnswer(turn, failing(refused)) };
   const [first] = targets;
   if (first === undefined) {
@@ -90,18 +90,34 @@ async function answerTurn(turn: Turn, refused: ModelError | undefined, targets: 
     return { answer: await writeAnswer(turn, failing({ type: "unknown_model", message })) };
   }
   const entry = services.journal?.begin(who, request, { wire: asked.wire, target: first.name });
-  const finish = (end: TurnEnd): TurnEnd => ({ ...end, ...(entry === undefined ? {} : { entry }) });
+  try {
+    return { ...(await askModel(turn, targets, first, entry)), ...(entry === undefined ? {} : { entry }) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    entry?.end({ items: [], outcome: "error", error: { message } }, 0);
+    throw error;
+  }
+}
+
+/** The model's answer, written to the client, by the shortest way that leaves nothing out. */
+async function askModel(
+  turn: Turn,
+  targets: readonly Target[],
+  first: Target,
+  entry: JournalEntry | undefined,
+): Promise<TurnEnd> {
+  const { asked, request, services, signal } = turn;
   if (isSearchRequest(request) && !hasOwnSearch(first)) {
     const events = await answerSearch(request, asked.wire, services.search, signal);
-    return finish({ answer: await writeAnswer(turn, listed(events)), target: first });
+    return { answer: await writeAnswer(turn, listed(events)), target: first };
   }
   if (canGoUntouched(turn, first)) {
     const answer = await passThrough(turn, first, targets.length === 1);
-    if (answer !== undefined) return finish({ answer, target: first, untouched: true });
+    if (answer !== undefined) return { answer, target: first, untouched: true };
   }
   const used = { target: first };
   const events = askTargets(turn, targets, used, entry);
-  return finish({ answer: await writeAnswer(turn, events), target: used.target });
+  return { answer: await writeAnswer(turn, events), target: used.target };
 }
 
 /** Gemini names the model and whether to stream in the path. Claude Code begins its prompt with a line for billing. */

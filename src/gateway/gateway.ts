@@ -20,7 +20,7 @@ import { findKey } from "./keys.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
 import { bodyFor, checkQuestion, failWith, isTheirs, readJson, type Refused } from "./read-request.ts";
 import { answerModels, countTokens, toCompaction } from "./side-endpoints.ts";
-import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
+import { hostName, isLoopback, listen, requestUrl, urlOf } from "../http/server.ts";
 import { writeJson } from "./reply.ts";
 import { createSecrets } from "./secrets.ts";
 import { createStateStore, fieldOf, stateOf } from "./state.ts";
@@ -58,6 +58,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     conversations: createConversations(state),
     budget: createBudget({
       ...options.budget,
+      onError: options.onError,
       ...(stateDir === undefined ? {} : { file: `${stateDir}/gateway/usage.json` }),
     }),
     sign: (text) => createHmac("sha256", secret).update(text).digest("base64url").slice(0, 22),
@@ -123,7 +124,11 @@ interface Serving {
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse, serving: Serving): Promise<void> {
-  const url = new URL(request.url ?? "/", "http://gateway");
+  const url = requestUrl(request);
+  if (url === undefined) {
+    const refused = { status: 400, message: "This is no address." };
+    return failWith(response, "chat", new RequestError(400, refused.message, bodyFor("chat", refused)));
+  }
   const endpoint = findEndpoint(request.method ?? "GET", url.pathname, request.headers);
   const wire = endpoint?.wire ?? guessWire(url.pathname, request.headers);
   const entry = serving.door(request, url);

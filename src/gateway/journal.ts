@@ -34,6 +34,7 @@ export interface JournalEntry {
   /** The session's id, for `callgate show`. */
   readonly id: string;
   note(record: JournalRecord): void;
+  /** To be called once, whatever comes of the request: until then the journal is kept open. */
   end(answer: Pick<Answer, "items" | "usage" | "outcome" | "error">, costUsd: number): void;
 }
 
@@ -55,8 +56,11 @@ interface Open {
   readonly ever: Set<number>;
   readonly calls: Map<string, { readonly name: string; readonly at: number }>;
   total: Usage;
+  /** Requests that are being answered. */
+  asking: number;
 }
 
+/** Journals that nobody is writing to are closed beyond this number, the one that was used first before the others. */
 const maxOpen = 64;
 
 export function createGatewayJournal(options: GatewayJournalOptions): GatewayJournal {
@@ -85,6 +89,7 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
       ever: typeof kept === "string" ? readChecksums(sessionPath(stateDir, id)) : new Set(),
       calls: new Map(),
       total: { input: 0, output: 0 },
+      asking: 0,
     };
     opened.journal.append({
       type: "session.started",
@@ -97,17 +102,22 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
       ...(typeof parent === "string" ? { parent } : {}),
     });
     open.set(key, opened);
-    for (const [oldest, { journal }] of open) {
+    return opened;
+  };
+  const closeUnused = () => {
+    for (const [oldest, { journal, asking }] of open) {
       if (open.size <= maxOpen) break;
+      if (asking > 0) continue;
       journal.close();
       open.delete(oldest);
     }
-    return opened;
   };
 
   return {
     begin(who, request, about) {
       const to = find(who, request, about);
+      to.asking++;
+      closeUnused();
       to.journal.append(...recordsOf(to, newItems(to, request.input), now()), {
         type: "request.sent",
         turn: 0,
@@ -128,6 +138,7 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
             to.total = { input: to.total.input + usage.input, output: to.total.output + usage.output };
             records.push({ type: "usage.updated", usage, total: to.total, contextTokens: usage.input, costUsd });
           }
+          to.asking--;
           to.journal.append(...records);
         },
       };

@@ -94,9 +94,11 @@ export function createUpstreams(options: UpstreamOptions): Upstreams {
   const patterns = routes.map((route) => ({ route, pattern: toPattern(route.match) }));
 
   const open = (target: TargetOptions, asked: string): Target => {
-    const key = JSON.stringify([target.provider, target.baseUrl, target.wire, target.model ?? asked]);
+    const model = target.model ?? asked;
+    // Two routes may name the same model with different keys, efforts or prices.
+    const key = JSON.stringify({ ...target, model });
     let known = opened.get(key);
-    if (known === undefined) opened.set(key, (known = openTarget(target, target.model ?? asked, env)));
+    if (known === undefined) opened.set(key, (known = openTarget(target, model, env)));
     return known;
   };
   // A wrong provider, wire or dialect is told at the start and not to the first client.

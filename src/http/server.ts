@@ -1,5 +1,5 @@
 /** What our HTTP servers share: listening, their address, and who may call a listener on loopback. */
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 
 const loopbackName = /^(?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)$/;
 
@@ -23,4 +23,10 @@ export function urlOf(server: Server, host: string): string {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The address that a request names. Undefined if it names none: anybody may send `//`. */
+export function requestUrl(request: IncomingMessage): URL | undefined {
+  const [given, base] = [request.url ?? "/", "http://server"];
+  return URL.canParse(given, base) ? new URL(given, base) : undefined;
 }

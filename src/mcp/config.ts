@@ -162,6 +162,7 @@ function misspelled(entry: Record<string, unknown>): string | undefined {
 }
 
 const switches = ["enabled", "disabled", "required", "sandbox", "sampling", "parallel", "supports_parallel_tool_calls"];
+const tables = ["env", "headers", "http_headers", "env_http_headers"];
 const lists = ["args", "env_vars", "enabled_tools", "enabledTools", "disabled_tools", "disabledTools", "scopes"];
 
 /** `sandbox = "true"` or `disabled_tools = "rm"` would otherwise be ignored, so the server is left out instead. */
@@ -170,7 +171,11 @@ function wrongType(entry: Record<string, unknown>): string | undefined {
   const notSwitch = switches.find((key) => given(key) && typeof entry[key] !== "boolean");
   if (notSwitch !== undefined) return `${notSwitch} is true or false`;
   const notList = lists.find((key) => given(key) && strings(entry[key]) === undefined);
-  return notList === undefined ? undefined : `${notList} is a list of strings`;
+  if (notList !== undefined) return `${notList} is a list of strings`;
+  const notTable = tables.find((key) => given(key) && !isStringTable(entry[key]));
+  return notTable === undefined
+    ? undefined
+    : `${notTable} is a table of strings: numbers and switches are written in quotes`;
 }
 
 const approvals = new Map<unknown, ToolApproval>([
@@ -205,7 +210,7 @@ function readTransport(entry: Record<string, unknown>): StdioConfig | HttpConfig
       kind: "stdio",
       command,
       args: strings(entry["args"]) ?? [],
-      env: stringTable(entry["env"]),
+      env: table(entry["env"]),
       envNames: strings(entry["env_vars"]) ?? [],
       ...(typeof cwd === "string" ? { cwd } : {}),
     };
@@ -217,8 +222,8 @@ function readTransport(entry: Record<string, unknown>): StdioConfig | HttpConfig
   return {
     kind: "http",
     url: address,
-    headers: stringTable(entry["http_headers"] ?? entry["headers"]),
-    headerEnvs: stringTable(entry["env_http_headers"]),
+    headers: table(entry["http_headers"] ?? entry["headers"]),
+    headerEnvs: table(entry["env_http_headers"]),
     ...(typeof bearer === "string" ? { bearerTokenEnv: bearer } : {}),
   };
 }
@@ -234,9 +239,11 @@ function strings(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value : undefined;
 }
 
-function stringTable(value: unknown): Readonly<Record<string, string>> {
-  if (!isObject(value)) return {};
-  return Object.fromEntries(
-    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
-  );
+/** What `wrongType` has seen to be one, or is not there. */
+function table(value: unknown): Readonly<Record<string, string>> {
+  return isStringTable(value) ? value : {};
+}
+
+function isStringTable(value: unknown): value is Readonly<Record<string, string>> {
+  return isObject(value) && Object.values(value).every((held) => typeof held === "string");
 }

@@ -5,13 +5,13 @@ import type { Role } from "../client/index.ts";
 import type { StoredRecord } from "../store/journal.ts";
 import { takenMail, type Mail, type NewMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
 import { createSessionId } from "../store/sessions.ts";
-import type { Asked, Reply } from "./asked.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
 import { Problem } from "./problem.ts";
 import { own, toRow } from "./reading.ts";
 import type { Service } from "./service.ts";
 import { issueToken } from "./tenants.ts";
 
-export async function createSession(asked: Asked, service: Service): Promise<Reply> {
+export async function createSession(asked: ApiRequest, service: Service): Promise<Reply> {
   const { principal, body } = asked;
   const { store, limits, random } = service;
   const { tenant } = principal;
@@ -30,6 +30,7 @@ export async function createSession(asked: Asked, service: Service): Promise<Rep
     );
   const settings = await service.checkSettings(tenant, body);
   const { title, model } = body;
+  // Two random parts, because all tenants of all processes share the ids of one second.
   const id = `${createSessionId(new Date(service.now()), random)}${createSessionId(new Date(0), random).slice(-6)}`;
   const { session, isNew } = await store.create(
     {
@@ -51,7 +52,7 @@ function toCreated(session: StoredSession): Reply {
   return { status: 201, json: toRow(session), headers: { location: `/v1/sessions/${session.id}` } };
 }
 
-export async function removeSession(asked: Asked, service: Service): Promise<Reply> {
+export async function removeSession(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
   if (session.status === "running") throw new Problem(409, "running", "The session is running: cancel its turn first.");
   await service.store.remove(session.id);
@@ -59,7 +60,7 @@ export async function removeSession(asked: Asked, service: Service): Promise<Rep
   return { status: 204 };
 }
 
-export async function postMessage(asked: Asked, service: Service): Promise<Reply> {
+export async function postMessage(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
   const { principal, body } = asked;
   const once = readMailKey(asked, "message");
@@ -82,7 +83,7 @@ export async function postMessage(asked: Asked, service: Service): Promise<Reply
   return { status: 202, json: { n: mail.id } };
 }
 
-export async function approve(asked: Asked, service: Service): Promise<Reply> {
+export async function approve(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
   const { principal, body, params } = asked;
   const callId = params["callId"]!;
@@ -145,7 +146,7 @@ async function isSameAnswer(
   return request !== undefined && (await store.posted(session.id, key))?.body["request"] === request;
 }
 
-export async function cancel(asked: Asked, service: Service): Promise<Reply> {
+export async function cancel(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
   const mail: NewMail = { kind: "cancel", body: { from: asked.principal.name }, ...readMailKey(asked, "cancel") };
   const { isNew } = await service.post(session, mail);
@@ -155,7 +156,7 @@ export async function cancel(asked: Asked, service: Service): Promise<Reply> {
 
 const undoWaitMs = 30_000;
 
-export async function undo(asked: Asked, service: Service): Promise<Reply> {
+export async function undo(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
   const once = readMailKey(asked, "undo");
   const mail = (await findPosted(session, once, service)) ?? (await postUndo(session, once, asked, service));
@@ -164,7 +165,7 @@ export async function undo(asked: Asked, service: Service): Promise<Reply> {
   return { status: 200, json: { undone: done["undone"] ?? [], conflicts: done["conflicts"] ?? [] } };
 }
 
-async function postUndo(session: StoredSession, once: MailKey, asked: Asked, service: Service): Promise<Mail> {
+async function postUndo(session: StoredSession, once: MailKey, asked: ApiRequest, service: Service): Promise<Mail> {
   if (session.status === "running" || session.status === "waiting")
     throw new Problem(409, session.status, "A turn is open: cancel it or let it end first.");
   const { turn } = asked.body;
@@ -207,12 +208,12 @@ async function untilTaken(
   }
 }
 
-export async function listTokens({ principal }: Asked, { tokens }: Service): Promise<Reply> {
+export async function listTokens({ principal }: ApiRequest, { tokens }: Service): Promise<Reply> {
   const all = await tokens.list(principal.tenant);
   return { status: 200, json: { tokens: all.map(({ hash: _hash, ...rest }) => rest) } };
 }
 
-export async function addToken({ principal, body }: Asked, service: Service): Promise<Reply> {
+export async function addToken({ principal, body }: ApiRequest, service: Service): Promise<Reply> {
   const { name, roles, days } = body;
   const made = await issueToken(
     service.tokens,
@@ -228,7 +229,7 @@ export async function addToken({ principal, body }: Asked, service: Service): Pr
   return { status: 201, json: made };
 }
 
-export async function removeToken({ principal, params }: Asked, service: Service): Promise<Reply> {
+export async function removeToken({ principal, params }: ApiRequest, service: Service): Promise<Reply> {
   if (!(await service.tokens.remove(principal.tenant, params["id"]!)))
     throw new Problem(404, "not-found", "There is no such token.");
   service.audit(principal, "token.removed", { token: params["id"]! });
@@ -236,7 +237,7 @@ export async function removeToken({ principal, params }: Asked, service: Service
 }
 
 /** The same for a session that this service runs. Recorded ones can only be read. */
-async function ownServed(asked: Asked, service: Service): Promise<StoredSession> {
+async function ownServed(asked: ApiRequest, service: Service): Promise<StoredSession> {
   const session = await own(asked, service);
   if (session.settings["recorded"] !== undefined)
     throw new Problem(409, "recorded", "This session was recorded elsewhere and can only be looked at.");
@@ -244,7 +245,7 @@ async function ownServed(asked: Asked, service: Service): Promise<StoredSession>
 }
 
 /** The Idempotency-Key of a request, and the hash by which the store knows the same request again. */
-function readKey({ request, body }: Asked): { readonly key?: string; readonly request?: string } {
+function readKey({ request, body }: ApiRequest): { readonly key?: string; readonly request?: string } {
   const key = request.headers["idempotency-key"];
   if (key === undefined || key === "") return {};
   if (typeof key !== "string" || key.length > 200)
@@ -256,7 +257,7 @@ function readKey({ request, body }: Asked): { readonly key?: string; readonly re
 type MailKey = Pick<NewMail, "key" | "request">;
 
 /** The same for something that is sent to a session, where a key stands for one request of its kind. */
-function readMailKey(asked: Asked, kind: Mail["kind"]): MailKey {
+function readMailKey(asked: ApiRequest, kind: Mail["kind"]): MailKey {
   const { key, request } = readKey(asked);
   return key === undefined ? {} : defined({ key: `${kind} ${key}`, request });
 }

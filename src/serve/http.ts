@@ -6,14 +6,14 @@ import { checkOptions } from "../base/shape.ts";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { readBody } from "../http/read-body.ts";
-import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
+import { hostName, isLoopback, listen, requestUrl, urlOf } from "../http/server.ts";
 import { toSchema } from "../schema/schema.ts";
 import { createEntrance, type Entrance, readBearer, readCookie } from "./entrance.ts";
 import { answerPage } from "./page.ts";
 import { Problem, toProblem } from "./problem.ts";
 import { toOpenApi } from "./openapi.ts";
 import { serveShape, type ServeOptions } from "./serve-options.ts";
-import type { Reply } from "./asked.ts";
+import type { Reply } from "./api-request.ts";
 import { findRoute, type Match } from "./routes.ts";
 import type { Service } from "./service.ts";
 import { hashToken, type Principal } from "./tenants.ts";
@@ -82,7 +82,8 @@ async function answer(
   seen: { route: string },
 ): Promise<void> {
   const { service } = door;
-  const url = toUrl(request.url);
+  const url = requestUrl(request);
+  if (url === undefined) throw new Problem(400, "invalid", "This is no address.");
   checkDoor(request, door);
   const open = await answerOpen(url, request, response, door);
   if (open) return void (seen.route = open);
@@ -265,12 +266,4 @@ function fail(response: ServerResponse, error: unknown, where: string, { onError
     connection: "close",
   });
   response.end(JSON.stringify(problem.toJson()));
-}
-
-function toUrl(given: string | undefined): URL {
-  try {
-    return new URL(given ?? "/", "http://serve");
-  } catch {
-    throw new Problem(400, "invalid", "This is no address.");
-  }
 }

@@ -1,12 +1,12 @@
 /** The routes that only read. For the caller, a session of another tenant does not exist. */
 import type { SessionRow } from "../client/index.ts";
 import { formatJournal } from "../store/journal.ts";
-import { recordingPage } from "../store/page.ts";
+import { recordingPage } from "../store/recording-page.ts";
 import type { SessionStatus, StoredSession } from "../store/session-store.ts";
-import { followSession, followTenant, openStream } from "./events.ts";
+import { followSession, followTenant, openStream, type Stream } from "./events.ts";
 import { writeLimits } from "./limits.ts";
 import { Problem } from "./problem.ts";
-import type { Asked, Reply } from "./asked.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
 import type { Service } from "./service.ts";
 
 export function toRow(session: StoredSession): SessionRow {
@@ -32,13 +32,13 @@ export function toRow(session: StoredSession): SessionRow {
   };
 }
 
-export async function me({ principal }: Asked, { version, model }: Service): Promise<Reply> {
+export async function me({ principal }: ApiRequest, { version, model }: Service): Promise<Reply> {
   const { tenant, name, roles } = principal;
   return { status: 200, json: { tenant, name, roles, version, model } };
 }
 
 /** What the tenant may use, and what it has used. Null means no limit. */
-export async function getLimits({ principal: { tenant } }: Asked, service: Service): Promise<Reply> {
+export async function getLimits({ principal: { tenant } }: ApiRequest, service: Service): Promise<Reply> {
   const [limits, used, counts] = await Promise.all([
     service.limits(tenant),
     service.usage(tenant),
@@ -51,7 +51,7 @@ export async function getLimits({ principal: { tenant } }: Asked, service: Servi
   };
 }
 
-export async function listSessions({ principal, query }: Asked, { store }: Service): Promise<Reply> {
+export async function listSessions({ principal, query }: ApiRequest, { store }: Service): Promise<Reply> {
   const status = query.get("status") ?? undefined;
   const q = query.get("q") ?? undefined;
   const before = query.get("before") ?? undefined;
@@ -66,7 +66,7 @@ export async function listSessions({ principal, query }: Asked, { store }: Servi
   return { status: 200, json: { sessions: sessions.map(toRow), more } };
 }
 
-export async function getSession(asked: Asked, service: Service): Promise<Reply> {
+export async function getSession(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await own(asked, service);
   const records = await service.store.read(session.id, -1);
   const last = (type: string) => records.findLast((record) => record.type === type);
@@ -83,36 +83,42 @@ export async function getSession(asked: Asked, service: Service): Promise<Reply>
   };
 }
 
-export async function readRecords(asked: Asked, service: Service): Promise<Reply> {
+export async function readRecords(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await own(asked, service);
   const limit = Math.min(Number(asked.query.get("limit") ?? 500) || 500, 5_000);
   const records = await service.store.read(session.id, readAfter(asked.query.get("after")), limit + 1);
   return { status: 200, json: { records: records.slice(0, limit), more: records.length > limit } };
 }
 
-export async function followOne(asked: Asked, service: Service): Promise<Reply> {
+export async function followOne(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await own(asked, service);
-  const { request, query, response, principal } = asked;
+  const { request, query } = asked;
   const given = request.headers["last-event-id"];
   const after = readAfter(typeof given === "string" && given !== "" ? given : query.get("after"));
-  await service.listening(principal, async () => {
-    const stream = openStream(response, service.encode);
-    service.onStop(stream.end);
-    await followSession(stream, service.store, session.id, after, toRow);
-  });
+  await follow(asked, service, (stream) => followSession(stream, service.store, session.id, after, toRow));
   return undefined;
 }
 
-export async function followAll({ principal, response }: Asked, service: Service): Promise<Reply> {
-  await service.listening(principal, async () => {
-    const stream = openStream(response, service.encode);
-    service.onStop(stream.end);
-    await followTenant(stream, service.store, principal.tenant, toRow);
-  });
+export async function followAll(asked: ApiRequest, service: Service): Promise<Reply> {
+  const { tenant } = asked.principal;
+  await follow(asked, service, (stream) => followTenant(stream, service.store, tenant, toRow));
   return undefined;
 }
 
-export async function exportSession(asked: Asked, service: Service): Promise<Reply> {
+/** Runs a stream until its client or the service ends it. */
+function follow(
+  { principal, response }: ApiRequest,
+  service: Service,
+  run: (stream: Stream) => Promise<void>,
+): Promise<void> {
+  return service.listening(principal, async () => {
+    const stream = openStream(response, service.encode);
+    const forget = service.onStop(stream.end);
+    await run(stream).finally(forget);
+  });
+}
+
+export async function exportSession(asked: ApiRequest, service: Service): Promise<Reply> {
   const session = await own(asked, service);
   const format = asked.query.get("format") ?? "jsonl";
   const records = await service.store.read(session.id, -1);
@@ -133,7 +139,7 @@ export async function exportSession(asked: Asked, service: Service): Promise<Rep
   return file("jsonl", "application/jsonl", formatJournal(records));
 }
 
-export async function listApprovals({ principal }: Asked, { store }: Service): Promise<Reply> {
+export async function listApprovals({ principal }: ApiRequest, { store }: Service): Promise<Reply> {
   const { tenant } = principal;
   // A held run asks while its session is running.
   const lists = await Promise.all(
@@ -154,7 +160,7 @@ export async function listApprovals({ principal }: Asked, { store }: Service): P
 }
 
 /** The session, if it is the tenant's. */
-export async function own({ principal, params }: Asked, { store }: Service): Promise<StoredSession> {
+export async function own({ principal, params }: ApiRequest, { store }: Service): Promise<StoredSession> {
   const session = await store.get(params["id"]!);
   if (session === undefined || session.tenant !== principal.tenant)
     throw new Problem(404, "not-found", "There is no such session.");

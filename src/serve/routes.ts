@@ -4,7 +4,7 @@
  */
 import type { Role } from "../client/index.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { Asked, Reply } from "./asked.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
 import * as answer from "./answers.ts";
 import * as changing from "./changing.ts";
 import * as reading from "./reading.ts";
@@ -28,7 +28,7 @@ export interface Route {
   readonly answers: Readonly<Record<number, string>>;
   /** The schema of a successful answer, if it is JSON. */
   readonly answer?: JsonObject;
-  readonly run: (asked: Asked, service: Service) => Promise<Reply>;
+  readonly run: (asked: ApiRequest, service: Service) => Promise<Reply>;
 }
 
 export const routes: readonly Route[] = [

@@ -16,7 +16,7 @@ import {
   findQuestions,
   readApproval,
   type LiveQuestions,
-} from "./standing.ts";
+} from "./status.ts";
 import { createTaggedJournal, type TaggedJournal } from "./tagged-journal.ts";
 
 /** Runs a session until it is idle, waits for a person, or has failed. */

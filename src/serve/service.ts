@@ -76,8 +76,8 @@ export interface Service
   readonly encode: Encode;
   /** Runs a stream, within the number of streams that the tenant may have open. */
   listening(who: Principal, follow: () => Promise<void>): Promise<void>;
-  /** Called when the service stops, for streams that would not end by themselves. */
-  onStop(end: () => void): void;
+  /** Called when the service stops, for streams that would not end by themselves. To be forgotten when one has ended. */
+  onStop(end: () => void): () => void;
   readonly isStopping: boolean;
   /** Takes nothing new, lets running calls end, and leaves open turns to the next process. */
   stop(): Promise<void>;
@@ -123,15 +123,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const ends = new Set<() => void>();
   let isStopping = false;
 
-  const book = ({ tenant }: StoredSession, event: SessionEvent, spent: Map<string, number>, id: string) => {
+  /** What each running session had cost when it was last heard of. */
+  const spent = new Map<string, number>();
+  const book = ({ id, tenant, usage }: StoredSession, event: SessionEvent) => {
     metrics.heard(event);
     if (event.type === "call.ended") add(tenant, { calls: 1, usd: 0 });
-    if (event.type === "usage.updated" && event.costUsd !== undefined) {
-      add(tenant, { calls: 0, usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
-      spent.set(id, event.costUsd);
-    }
+    if (event.type !== "usage.updated" || event.costUsd === undefined) return;
+    add(tenant, { calls: 0, usd: event.costUsd - (spent.get(id) ?? usage?.costUsd ?? 0) });
+    spent.set(id, event.costUsd);
   };
-  const spent = new Map<string, number>();
   const runner =
     options.open === undefined
       ? undefined
@@ -139,10 +139,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           store,
           open: options.open,
           refuse: ({ tenant }) => refusal(tenant),
-          onEvent(session, event) {
-            if (!spent.has(session.id)) spent.set(session.id, session.usage?.costUsd ?? 0);
-            book(session, event, spent, session.id);
-          },
+          onEvent: book,
           onError: (error, id) => onError?.(error, `session ${id}`),
           ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
         });
@@ -162,8 +159,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   if (runner !== undefined) {
     await dispatcher.start(async (id) => {
       metrics.count("wakes");
-      await runner.run(id);
-      spent.delete(id);
+      await runner.run(id).finally(() => spent.delete(id));
     });
     // With several processes, another one may be running these; then the dispatcher finds those that nobody runs.
     if (options.dispatcher === undefined) for (const { id, tenant } of await store.unfinished()) await wake(id, tenant);
@@ -204,7 +200,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
         listeners.set(tenant, (listeners.get(tenant) ?? 1) - 1);
       }
     },
-    onStop: (end) => void ends.add(end),
+    onStop(end) {
+      ends.add(end);
+      return () => void ends.delete(end);
+    },
     get isStopping() {
       return isStopping;
     },

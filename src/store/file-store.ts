@@ -28,7 +28,7 @@ import {
   type StoredSession,
 } from "./session-store.ts";
 import { createListeners } from "./listeners.ts";
-import { recorded, recordedBeside, sessionPath, tenantFolder } from "./sessions.ts";
+import { findRecorded, listRecorded, sessionPath, tenantFolder } from "./sessions.ts";
 import { appendToFile } from "./whole.ts";
 
 /** Options of `createFileStore`. */
@@ -150,10 +150,10 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
       return { session, isNew: true };
     },
     created: async (tenant, key, request) => findCreated(tenant, key, request),
-    get: async (id) => held.get(id)?.session ?? (ownTenant === undefined ? undefined : recorded(folder, ownTenant, id)),
+    get: async (id) => held.get(id)?.session ?? findRecorded(folder, ownTenant, id),
     async list({ tenant, status, q, before, limit }) {
       const own = [...held.values()].map(({ session }) => session).filter((session) => session.tenant === tenant);
-      const others = tenant === ownTenant ? recordedBeside(folder, tenant, held) : [];
+      const others = tenant === ownTenant ? listRecorded(folder, tenant, held) : [];
       const words = q?.toLowerCase();
       const all = [...own, ...others]
         .filter((session) => status === undefined || session.status === status)
@@ -177,7 +177,7 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
       tell({ type: "removed", id, tenant: one.session.tenant });
     },
     async read(id, after, limit = Infinity) {
-      const session = held.get(id)?.session ?? recorded(folder, ownTenant, id);
+      const session = held.get(id)?.session ?? findRecorded(folder, ownTenant, id);
       if (session === undefined) return [];
       const recent = held.get(id)?.recent ?? [];
       const first = recent[0]?.n;

@@ -119,13 +119,13 @@ function titleOf(prompt: string): string {
 }
 
 /** A session that `exec`, `chat` or the gateway recorded in the same folder, for reading. */
-export function recorded(folder: string, tenant: string | undefined, id: string): StoredSession | undefined {
+export function findRecorded(folder: string, tenant: string | undefined, id: string): StoredSession | undefined {
   if (tenant === undefined || !/^[\w-]+$/.test(id)) return undefined;
-  return recordedBeside(folder, tenant, new Map()).find((session) => session.id === id);
+  return listRecorded(folder, tenant, new Map()).find((session) => session.id === id);
 }
 
 /** All sessions except those that are being served. */
-export function recordedBeside(
+export function listRecorded(
   folder: string,
   tenant: string,
   served: ReadonlyMap<string, unknown>,

@@ -1,6 +1,7 @@
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Model, ModelEvent } from "../spec/model.ts";
+import { listen, urlOf } from "../http/server.ts";
 import type { Codec } from "../wire/codec.ts";
 import { collect } from "../wire/answer.ts";
 import { codecs } from "../wire/index.ts";
@@ -40,11 +41,9 @@ export async function serveModel(model: Model, options: ModelServerOptions = {})
       response.end(JSON.stringify(known?.body ?? { error: { message, type: "invalid_request_error" } }));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the model server has no port");
+  await listen(server, 0, "127.0.0.1");
   return {
-    baseUrl: `http://127.0.0.1:${address.port}/v1`,
+    baseUrl: `${urlOf(server, "127.0.0.1")}/v1`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

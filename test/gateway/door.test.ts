@@ -55,6 +55,23 @@ describe("the door", () => {
     expect(other).toBe(403);
   });
 
+  test("an address that is none, or encoded wrongly, is the client's mistake and nobody's fault here", async () => {
+    const model = await scripted([]);
+    const faults: unknown[] = [];
+    const url = await gateway({ routes: target(model.baseUrl), onError: (error) => void faults.push(error) });
+    const status = (path: string) =>
+      new Promise<number>((resolve) => {
+        httpRequest({ port: new URL(url).port, path }, (response) => {
+          response.resume();
+          resolve(response.statusCode ?? 0);
+        }).end();
+      });
+    expect(await status("//")).toBe(400);
+    expect(await status("/v1/models/%E0%A4%A")).toBe(404);
+    expect(await status("/v1/responses/%")).toBe(404);
+    expect(faults).toEqual([]);
+  });
+
   test("what is too large, no JSON or nowhere is refused in the wire's own form", async () => {
     const model = await scripted([]);
     const url = await gateway({ routes: target(model.baseUrl), maxBodyBytes: 1000 });

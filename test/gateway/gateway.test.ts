@@ -1,4 +1,7 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { tempFolder } from "../cli/run.ts";
 import { decodeSse } from "../../src/wire/sse.ts";
 import { ask, gateway, question, rawUpstream, scripted, wires } from "./gateways.ts";
 
@@ -220,6 +223,24 @@ test("secrets do not leave, and commands that use them still work", async () => 
 });
 
 describe("limits", () => {
+  test("counts that cannot be written are told, still hold, and do not end the gateway", async () => {
+    const stateDir = tempFolder("state");
+    // A folder where the file belongs: not even root can write it.
+    mkdirSync(join(stateDir, "gateway", "usage.json.new"), { recursive: true });
+    const model = await scripted([{ text: "one" }]);
+    const faults: unknown[] = [];
+    const url = await gateway({
+      routes: [{ match: "*", targets: [{ baseUrl: model.baseUrl, wire: "chat", model: "m" }] }],
+      budget: { day: { requests: 1 } },
+      stateDir,
+      journal: false,
+      onError: (error) => void faults.push(error),
+    });
+    expect((await ask(url, "chat", question("chat", false))).status).toBe(200);
+    await expect.poll(() => faults.length, { timeout: 5000 }).toBe(1);
+    expect((await ask(url, "chat", question("chat", false))).text).toContain("budget of today is used up");
+  });
+
   test("a budget that is used up is told as one, and nothing is asked", async () => {
     const model = await scripted([{ text: "one", end: { usage: { input: 60, output: 50 } } }]);
     const url = await gateway({

@@ -61,3 +61,16 @@ test.each([
 ])("a setting of the wrong kind leaves the server out rather than mean nothing: %j", (entry, what) => {
   expect(readServers({ s: { command: "server", ...entry } }).problems).toEqual([{ server: "s", what }]);
 });
+
+test.each([
+  ["env", { command: "npx", env: { PORT: 8080 } }, "env is a table of strings"],
+  ["headers", { url: "https://example.test/mcp", headers: { "x-level": 3 } }, "headers is a table of strings"],
+  ["oauth.dpop", { url: "https://example.test/mcp", oauth: { dpop: "true" } }, "oauth.dpop is true or false"],
+  ["oauth.issuer", { url: "https://example.test/mcp", oauth: { issuer: ["a"] } }, "oauth.issuer is a text"],
+  ["oauth.scopes", { url: "https://example.test/mcp", oauth: { scopes: "read" } }, "oauth.scopes is a list"],
+  ["oauth.callback_port", { url: "https://example.test/mcp", oauth: { callback_port: "80" } }, "is a number"],
+])("%s of another type is told and not ignored: the server is left out", (_name, entry, words) => {
+  const { servers, problems } = readServers({ s: entry });
+  expect(servers).toEqual([]);
+  expect(problems).toEqual([{ server: "s", what: expect.stringContaining(words) as string }]);
+});

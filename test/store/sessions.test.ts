@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openJournal, type JournalRecord } from "../../src/store/journal.ts";
-import { createSessionId, findSession, listSessions, recorded, sessionPath } from "../../src/store/sessions.ts";
+import { createSessionId, findSession, listSessions, findRecorded, sessionPath } from "../../src/store/sessions.ts";
 
 const newState = () => mkdtempSync(join(tmpdir(), "callgate-sessions-"));
 
@@ -114,13 +114,13 @@ test("a torn line, a file that is no session and one that lies beside the months
 test("a recorded session is shown to a tenant by its whole id, and never by a path", () => {
   const state = newState();
   add(state, "20260101-000000-aaaaaa", 1, { type: "turn.started", prompt: "mend it" });
-  expect(recorded(state, "t", "20260101-000000-aaaaaa")).toMatchObject({
+  expect(findRecorded(state, "t", "20260101-000000-aaaaaa")).toMatchObject({
     tenant: "t",
     title: "mend it",
     status: "ended",
     settings: { recorded: "session" },
   });
-  expect(recorded(state, undefined, "20260101-000000-aaaaaa")).toBeUndefined();
+  expect(findRecorded(state, undefined, "20260101-000000-aaaaaa")).toBeUndefined();
   for (const id of ["20260101", "../202601/20260101-000000-aaaaaa", "", "20260101-000000-aaaaaa/."])
-    expect(recorded(state, "t", id)).toBeUndefined();
+    expect(findRecorded(state, "t", id)).toBeUndefined();
 });

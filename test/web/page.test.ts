@@ -10,7 +10,7 @@ import { cli, ensureBuilt, run, tempFolder } from "../cli/run.ts";
 import { has, programPath } from "../needs.ts";
 import { canHold } from "../runtime/effects/held.ts";
 import { openJournal, sessionPath } from "../../src/store/index.ts";
-import { recordingPage } from "../../src/store/page.ts";
+import { recordingPage } from "../../src/store/recording-page.ts";
 
 const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { runCommand, say } from "../io.ts";
 import { openSession } from "../find-session.ts";
 import { toMarkdown } from "../chat/transcript.ts";
-import { recordingPage } from "../../store/page.ts";
+import { recordingPage } from "../../store/recording-page.ts";
 
 interface ExportFlags {
   readonly format: "markdown" | "html" | "json";

@@ -5,7 +5,7 @@ import { stateDir } from "../../base/paths.ts";
 import { isLoopback } from "../../http/server.ts";
 import { createTelemetry } from "../../result/telemetry.ts";
 import { createService, issueToken, startServing, type Service } from "../../serve/index.ts";
-import { findPage } from "../../store/page.ts";
+import { findPage } from "../../store/recording-page.ts";
 import { roles } from "../../serve/tenants.ts";
 import { toMarkdown } from "../chat/transcript.ts";
 import { sessionFlags, toggle, type SessionFlags } from "../config/flags.ts";

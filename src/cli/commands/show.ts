@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { recordingPage } from "../../store/page.ts";
+import { recordingPage } from "../../store/recording-page.ts";
 import { toMarkdown } from "../chat/transcript.ts";
 import { toggle } from "../config/flags.ts";
 import { openSession } from "../find-session.ts";

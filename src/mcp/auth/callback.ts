@@ -1,5 +1,6 @@
 /** Where the browser returns to after a login: a small server on loopback that accepts one answer. */
 import { createServer, type ServerResponse } from "node:http";
+import { listen, requestUrl, urlOf } from "../../http/server.ts";
 
 export interface Callback {
   readonly url: string;
@@ -13,21 +14,17 @@ const path = "/callback";
 export async function openCallback(port = 0): Promise<Callback> {
   const waiting = new Map<string, (params: URLSearchParams) => void>();
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? "/", "http://127.0.0.1");
-    const take = waiting.get(url.searchParams.get("state") ?? "");
-    if (request.method !== "GET" || url.pathname !== path || take === undefined)
+    const url = requestUrl(request);
+    const take = waiting.get(url?.searchParams.get("state") ?? "");
+    if (request.method !== "GET" || url?.pathname !== path || take === undefined)
       return answer(response, 404, "Nobody asked for this.");
     const failed = url.searchParams.has("error");
     answer(response, 200, failed ? "The login was refused." : "You are logged in. You can close this page.");
     take(url.searchParams);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
-  const address = server.address();
+  await listen(server, port, "127.0.0.1");
   return {
-    url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : port}${path}`,
+    url: `${urlOf(server, "127.0.0.1")}${path}`,
     wait: (state, signal) =>
       new Promise((resolve, reject) => {
         const stop = () => reject(new Error("nobody answered the login in time"));

@@ -55,6 +55,8 @@ export type SecretSource =
 /** The settings, or what is wrong with them. */
 export function readOAuth(entry: Record<string, unknown>): { readonly oauth?: OAuthConfig } | string {
   const table = isObject(entry["oauth"]) ? entry["oauth"] : {};
+  const wrong = wrongType(table);
+  if (wrong !== undefined) return wrong;
   for (const secret of ["client_secret", "private_key", "identity_token", "identity_client_secret"])
     if (secret in table) return `name the variable or file that holds it (oauth.${secret}_env_var), not the ${secret}`;
   const grant = grants.get(table["grant_type"]);
@@ -82,6 +84,23 @@ export function readOAuth(entry: Record<string, unknown>): { readonly oauth?: OA
   if ((oauth.privateKey || oauth.grant === "client_credentials") && oauth.clientId === undefined)
     return "oauth needs a client_id to log in as ourselves";
   return Object.keys(oauth).length === 0 ? {} : { oauth };
+}
+
+const texts =
+  "client_id client_secret_env_var issuer client_metadata_url private_key_env_var private_key_file identity_token_env_var identity_token_file identity_provider identity_token_endpoint identity_client_id identity_client_secret_env_var".split(
+    " ",
+  );
+const lists = ["scopes", "private_key_command", "identity_token_command"];
+
+/** A setting of another type would otherwise be ignored: `dpop = "true"` would ask for tokens that anybody can use. */
+function wrongType(table: Record<string, unknown>): string | undefined {
+  const notText = texts.find((key) => table[key] !== undefined && typeof table[key] !== "string");
+  if (notText !== undefined) return `oauth.${notText} is a text`;
+  const notList = lists.find((key) => table[key] !== undefined && stringList(table[key]) === undefined);
+  if (notList !== undefined) return `oauth.${notList} is a list of strings`;
+  if (table["dpop"] !== undefined && typeof table["dpop"] !== "boolean") return "oauth.dpop is true or false";
+  const port = table["callback_port"];
+  return port === undefined || typeof port === "number" ? undefined : "oauth.callback_port is a number";
 }
 
 const grants = new Map<unknown, OAuthConfig["grant"] | null>([

@@ -3,7 +3,7 @@
  * secrets are in the keyring if there is one.
  */
 import { randomUUID, type JsonWebKey } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from "@modelcontextprotocol/client";
 import { isObject } from "../../base/json.ts";
@@ -29,7 +29,7 @@ export interface LoginFile {
   write(login: Login): Promise<void>;
   /** False where there was none. */
   remove(): Promise<boolean>;
-  /** Runs `body` while no other process of ours does. If the holder died, it is ignored after a minute. */
+  /** Runs `body` while no other process of ours does. A holder that died is ignored after a minute. */
   locked<Result>(body: () => Promise<Result>): Promise<Result>;
 }
 
@@ -39,14 +39,21 @@ interface Kept {
   readonly keyring: string;
 }
 
-const staleMs = 60_000;
+/** A lock that nobody has touched for this long belongs to a process that died. */
+const defaultStaleMs = 60_000;
 const pollMs = 50;
 
 /**
  * With a keyring the file only says that the secrets are there. If the keyring does not accept them,
  * they are in the file.
  */
-export function createLoginFile(stateDir: string, server: string, url: string, keyring?: Keyring): LoginFile {
+export function createLoginFile(
+  stateDir: string,
+  server: string,
+  url: string,
+  keyring?: Keyring,
+  staleMs = defaultStaleMs,
+): LoginFile {
   const folder = join(stateDir, "mcp", "logins");
   const path = join(folder, `${server}.json`);
   const lock = `${path}.lock`;
@@ -93,11 +100,15 @@ export function createLoginFile(stateDir: string, server: string, url: string, k
     },
     async locked(body) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      while (!take(lock)) await new Promise((resolve) => setTimeout(resolve, pollMs));
+      const mine = randomUUID();
+      while (!take(lock, mine, staleMs)) await new Promise((resolve) => setTimeout(resolve, pollMs));
+      // A person may take minutes to log in. As long as this process lives, its lock stays young.
+      const alive = setInterval(() => keepYoung(lock), staleMs / 4);
       try {
         return await body();
       } finally {
-        rmSync(lock, { force: true });
+        clearInterval(alive);
+        if (readLock(lock) === mine) rmSync(lock, { force: true });
       }
     },
   };
@@ -113,14 +124,30 @@ function parse(text: string): Login | Kept | undefined {
   }
 }
 
-function take(lock: string): boolean {
+function take(lock: string, name: string, staleMs: number): boolean {
   try {
-    writeFileSync(lock, String(process.pid), { flag: "wx", mode: 0o600 });
+    writeFileSync(lock, name, { flag: "wx", mode: 0o600 });
     return true;
   } catch {
     // The lock is taken. One that outlived its holder is removed, and taken in the next round.
     const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
     if (age > staleMs) rmSync(lock, { force: true });
     return false;
+  }
+}
+
+function keepYoung(lock: string): void {
+  try {
+    utimesSync(lock, new Date(), new Date());
+  } catch {
+    // Somebody has removed it, and may hold one of their own by now.
+  }
+}
+
+function readLock(lock: string): string | undefined {
+  try {
+    return readFileSync(lock, "utf8");
+  } catch {
+    return undefined; // it is gone
   }
 }

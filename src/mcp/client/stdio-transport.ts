@@ -3,6 +3,7 @@
  * we end, whatever ends us.
  */
 import type { ChildProcess } from "node:child_process";
+import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { floodWindowMs, maxMessageBytes, maxMessages, tooLong, tooMany } from "./limits.ts";
 
@@ -22,6 +23,8 @@ export function createStdioTransport(start: () => Promise<ChildProcess>, now = D
   /** Whether it ever sent anything. If not, it has nothing to finish. */
   let heard = false;
   let window = { since: 0, count: 0 };
+  /** What all messages wait for while the server reads more slowly than we write. */
+  let draining: Promise<void> | undefined;
 
   const transport: StdioTransport = {
     stderrTail: () => tail.trim(),
@@ -48,10 +51,8 @@ export function createStdioTransport(start: () => Promise<ChildProcess>, now = D
       // However fast we ask, the answers to our requests, with their progress, must not count as a flood.
       window.count = Math.max(0, window.count - answersPerRequest);
       if (stdin.write(`${JSON.stringify(message)}\n`)) return;
-      await Promise.race([
-        new Promise((resolve) => stdin.once("drain", resolve)),
-        new Promise((_, reject) => child?.once("exit", () => reject(new Error("the server is gone")))),
-      ]);
+      draining ??= untilDrained(child, stdin).finally(() => (draining = undefined));
+      await draining;
     },
     async close() {
       if (child) {
@@ -93,6 +94,22 @@ export function createStdioTransport(start: () => Promise<ChildProcess>, now = D
     transport.onclose?.();
   }
   return transport;
+}
+
+/** Neither listener stays behind, because a server that reads slowly is waited for many times. */
+function untilDrained(child: ChildProcess, stdin: Writable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const drained = () => {
+      child.off("exit", gone);
+      resolve();
+    };
+    const gone = () => {
+      stdin.off("drain", drained);
+      reject(new Error("the server is gone"));
+    };
+    stdin.once("drain", drained);
+    child.once("exit", gone);
+  });
 }
 
 function readLines(child: ChildProcess, onLine: (line: string) => void, onError: (error: Error) => void): void {

@@ -16,7 +16,9 @@ import {
   isLegacyRequest,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { isObject } from "../../base/json.ts";
+import { isObject, parseJson } from "../../base/json.ts";
+import { readBody, TooLarge, Unreadable } from "../../http/read-body.ts";
+import { listen, urlOf } from "../../http/server.ts";
 import type { Conversation, Engine } from "../../index.ts";
 import { createHttpSessions } from "./http-sessions.ts";
 import type { ServedResources } from "./served-resources.ts";
@@ -62,12 +64,8 @@ export async function serveOverHttp(options: ServeOptions, served: McpServerOpti
     await answerModern(plain, response, body.value);
   }
 
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : port}/mcp`;
+  await listen(server, port, "127.0.0.1");
+  const url = `${urlOf(server, "127.0.0.1")}/mcp`;
   options.tell(`callgate: MCP server at ${url}`);
   options.tell(`callgate: token ${token}`);
   const closed = new Promise<void>((resolve) => server.once("close", resolve));
@@ -161,17 +159,14 @@ function hasToken(request: IncomingMessage, token: string): boolean {
 async function readJson(
   request: IncomingMessage,
 ): Promise<{ readonly value: unknown } | { readonly status: number; readonly message: string }> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length;
-    if (size > maxBodyBytes) return { status: 413, message: `a request has at most ${maxBodyBytes} bytes` };
-    chunks.push(chunk as Buffer);
-  }
   try {
-    return { value: JSON.parse(Buffer.concat(chunks).toString("utf8")) };
-  } catch {
-    return { status: 400, message: "the body is not JSON" };
+    const bytes = await readBody(request, maxBodyBytes);
+    const body = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+    return body.ok ? { value: body.value } : { status: 400, message: "the body is not JSON" };
+  } catch (error) {
+    if (error instanceof TooLarge) return { status: 413, message: `a request has at most ${maxBodyBytes} bytes` };
+    if (error instanceof Unreadable) return { status: error.status, message: error.message };
+    throw error;
   }
 }
 

@@ -7,7 +7,7 @@ import { brotliCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { StoredRecord } from "../../src/store/journal.ts";
-import { recordingPage } from "../../src/store/page.ts";
+import { recordingPage } from "../../src/store/recording-page.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "callgate-page-"));
 mkdirSync(join(folder, "assets"));

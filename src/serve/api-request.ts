@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../base/json.ts";
 import type { Principal } from "./tenants.ts";
 
-export interface Asked {
+export interface ApiRequest {
   readonly principal: Principal;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;

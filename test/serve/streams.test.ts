@@ -1,0 +1,69 @@
+/** Streams of events come and go by the thousand: what one leaves behind would never be given back. */
+import { expect, onTestFinished, test } from "vitest";
+import { createFileStore, createService, createTokenFile, issueToken, startServing } from "../../src/serve/index.ts";
+import type { Service } from "../../src/serve/index.ts";
+import { newFolder } from "./service.ts";
+
+/** The service, with a count of the streams that it would still end. */
+function counted(service: Service, ends: Set<object>): Service {
+  return Object.assign(Object.create(service) as Service, {
+    forTenant: (tenant: string) => counted(service.forTenant(tenant), ends),
+    onStop(end: () => void) {
+      const entry = {};
+      ends.add(entry);
+      const forget = service.onStop(end);
+      return () => {
+        ends.delete(entry);
+        forget();
+      };
+    },
+  });
+}
+
+test("a stream whose client has gone is forgotten", async () => {
+  const folder = newFolder();
+  const tokens = createTokenFile();
+  const service = await createService({
+    store: createFileStore({ folder, ownTenant: "main" }),
+    tokens,
+    checkSettings: async (_tenant, settings) => ({ cwd: folder, settings }),
+    look: { tools: async () => [], rules: async () => [], checkPolicy: async () => ({ decision: "ask" }) },
+    version: "0.0.0",
+    model: "none",
+  });
+  const ends = new Set<object>();
+  const serving = await startServing({ service: counted(service, ends) });
+  onTestFinished(serving.close);
+  const { token } = await issueToken(tokens, { tenant: "main", name: "test", roles: ["watch"] });
+  const headers = { authorization: `Bearer ${token}` };
+  const streams = await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      const stop = new AbortController();
+      const { status } = await fetch(`${serving.url}/v1/events`, { headers, signal: stop.signal });
+      expect(status).toBe(200);
+      return stop;
+    }),
+  );
+  expect(ends.size).toBe(5);
+  for (const stream of streams) stream.abort();
+  await expect.poll(() => ends.size, { timeout: 5_000 }).toBe(0);
+});
+
+test("and one that still runs ends with the service", async () => {
+  const folder = newFolder();
+  const tokens = createTokenFile();
+  const service = await createService({
+    store: createFileStore({ folder, ownTenant: "main" }),
+    tokens,
+    checkSettings: async (_tenant, settings) => ({ cwd: folder, settings }),
+    look: { tools: async () => [], rules: async () => [], checkPolicy: async () => ({ decision: "ask" }) },
+    version: "0.0.0",
+    model: "none",
+  });
+  const ended: string[] = [];
+  service.onStop(() => void ended.push("running"));
+  const forget = service.onStop(() => void ended.push("gone"));
+  forget();
+  await service.stop();
+  expect(ended).toEqual(["running"]);
+});
