@@ -22,18 +22,33 @@ export function createApprover(
         toolCall: permissionCall(request, cwd),
         options: permissionOptions(request),
       });
-      const stopped = new Promise<undefined>((resolve) => {
-        if (signal.aborted) resolve(undefined);
-        else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-      });
-      const answer = await Promise.race([asked.catch(() => undefined), stopped]);
+      const answer = await unlessStopped(
+        asked.catch(() => undefined),
+        signal,
+      );
       return answer && readPermission(answer, request);
     },
     answerer: {
       can: (_callId, kind) => (kind === "form" ? canAsk("form") : kind === "page" && canAsk("url")),
-      answer: (asked) => elicit(to, sessionId(), asked),
+      answer: (asked, signal) => unlessStopped(elicit(to, sessionId(), asked), signal),
     },
   };
+}
+
+/** The answer, or undefined as soon as nobody waits for it any more. */
+async function unlessStopped<Answer>(answer: Promise<Answer>, signal: AbortSignal): Promise<Answer | undefined> {
+  let stop = (): void => undefined;
+  const stopped = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([answer, stopped]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    answer.catch(() => undefined); // what the editor says now is of no use
+  }
 }
 
 /** What tools ask on their own, one form or page after another. */

@@ -1,6 +1,5 @@
 /** A question of the gate as an editor shows it: the command, the reason and the diff come first. */
 import type { PermissionOption, RequestPermissionResponse, ToolCallUpdate } from "@agentclientprotocol/sdk";
-import type { PolicyNames } from "../gate/modes.ts";
 import { toVisibleLine } from "../gate/show.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
 import { describeCall, diffContent, textContent } from "./describe.ts";
@@ -56,26 +55,3 @@ export function readPermission({ outcome }: RequestPermissionResponse, request: 
     ? { answer: chosen }
     : { answer: "no" };
 }
-
-/** What an editor's person may choose from. `default` is what the settings say. */
-export const modes: readonly { id: string; name: string; description: string; policy?: PolicyNames }[] = [
-  { id: "default", name: "As configured", description: "The approval mode and the sandbox of the settings" },
-  {
-    id: "ask",
-    name: "Ask",
-    description: "Asks before every command that is not known to only look",
-    policy: { approval: "unless-trusted", sandbox: "workspace-write" },
-  },
-  {
-    id: "work",
-    name: "Work alone",
-    description: "Changes this folder in the sandbox and never asks; what would need a yes is refused",
-    policy: { approval: "never", sandbox: "workspace-write" },
-  },
-  {
-    id: "plan",
-    name: "Plan",
-    description: "Looks and changes nothing",
-    policy: { approval: "never", sandbox: "read-only" },
-  },
-];

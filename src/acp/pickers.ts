@@ -1,6 +1,29 @@
 /** What an editor's person may choose while a session is open: the mode, and the model. */
 import type { SessionConfigOption, SessionModeState } from "@agentclientprotocol/sdk";
-import { modes } from "./permission.ts";
+import type { PolicyNames } from "../gate/modes.ts";
+
+/** What an editor's person may choose from. `default` is what the settings say. */
+export const modes: readonly { id: string; name: string; description: string; policy?: PolicyNames }[] = [
+  { id: "default", name: "As configured", description: "The approval mode and the sandbox of the settings" },
+  {
+    id: "ask",
+    name: "Ask",
+    description: "Asks before every command that is not known to only look",
+    policy: { approval: "unless-trusted", sandbox: "workspace-write" },
+  },
+  {
+    id: "work",
+    name: "Work alone",
+    description: "Changes this folder in the sandbox and never asks; what would need a yes is refused",
+    policy: { approval: "never", sandbox: "workspace-write" },
+  },
+  {
+    id: "plan",
+    name: "Plan",
+    description: "Looks and changes nothing",
+    policy: { approval: "never", sandbox: "read-only" },
+  },
+];
 
 export function modeState(mode: string): SessionModeState {
   return {

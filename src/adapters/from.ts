@@ -136,7 +136,9 @@ function declare(
   const asks = "needsApproval" in tool ? tool.needsApproval : undefined;
   const byRule = needsApproval === "by rule";
   const rule = `Add the rule { tool: "${options.name ?? name}", decision: "ask" } to gate.rules, and say so with { needsApproval: "by rule" }.`;
-  if (asks === true && !byRule) throw new TypeError(`${from}: '${name}' asks for approval. ${rule}`);
+  // A value that is neither a question nor a no counts as a yes.
+  const always = Boolean(asks) && typeof asks !== "function";
+  if (always && !byRule) throw new TypeError(`${from}: '${name}' asks for approval. ${rule}`);
   return checkDeclaration({
     mutates: true,
     ...options,
@@ -147,7 +149,7 @@ function declare(
       if (
         typeof asks === "function" &&
         !byRule &&
-        (await wantsApproval(from, asks as () => unknown, given, ctx)) === true
+        Boolean(await wantsApproval(from, asks as () => unknown, given, ctx))
       )
         throw new CallError("needs_approval", `${name} asks for approval of this call. It was not run.`, {
           hint: rule,

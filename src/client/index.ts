@@ -196,6 +196,7 @@ export function createClient(options: ClientOptions = {}): Client {
     signal: AbortSignal,
   ): AsyncGenerator<{ readonly event: string; readonly data: string }> {
     for (let failures = 0; !signal.aborted;) {
+      let askedToWaitMs: number | undefined;
       try {
         const response = await send(`${url}${path()}`, {
           headers: { ...headers, accept: "text/event-stream" },
@@ -207,9 +208,11 @@ export function createClient(options: ClientOptions = {}): Client {
         yield* readEvents(response.body, signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof ServiceError && error.status < 500) throw error;
+        // Too many requests or streams is over in a moment. Any other refusal will be the same next time.
+        if (error instanceof ServiceError && error.status < 500 && error.status !== 429) throw error;
+        if (error instanceof ServiceError) askedToWaitMs = error.retryAfterMs;
       }
-      await wait(Math.min(250 * 2 ** failures++, 10_000), signal);
+      await wait(askedToWaitMs ?? Math.min(250 * 2 ** failures++, 10_000), signal);
     }
   }
 

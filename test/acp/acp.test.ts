@@ -38,6 +38,8 @@ interface Editor {
   /** What the person chooses, by the option's id. */
   choose: string | ((request: RequestPermissionRequest) => Promise<string>);
   unsaved: Map<string, string>;
+  /** What the person does with a form. */
+  fillIn: () => Promise<{ action: "accept"; content: Record<string, number> }>;
   until(wanted: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
 }
 
@@ -78,6 +80,7 @@ async function openEditor({
     child,
     choose: "once",
     unsaved: new Map(),
+    fillIn: async () => ({ action: "accept", content: { seats: 4 } }),
     async until(wanted) {
       for (;;) {
         const found = updates.find(wanted);
@@ -97,7 +100,7 @@ async function openEditor({
       const optionId = typeof editor.choose === "string" ? editor.choose : await editor.choose(params);
       return { outcome: optionId === "" ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
     })
-    .onRequest(methods.client.elicitation.create, () => ({ action: "accept", content: { seats: 4 } }))
+    .onRequest(methods.client.elicitation.create, () => editor.fillIn())
     .onRequest(methods.client.fs.readTextFile, ({ params }) => {
       const content = editor.unsaved.get(params.path);
       if (content === undefined) throw new Error("not open");
@@ -397,8 +400,8 @@ test("the model is chosen in the editor; a session is copied, and resumed withou
   expect(said(next.updates)).not.toContain("in the copy");
 });
 
-test("a tool's form is filled in by the editor's person, and its MCP servers may be addresses", async () => {
-  const cwd = tempFolder("work");
+/** A folder of settings with a tool that asks its person for how many. */
+function withBooking(): string {
   const state = tempFolder("state");
   mkdirSync(join(state, "tools", "desk"), { recursive: true });
   writeFileSync(
@@ -414,6 +417,34 @@ test("a tool's form is filled in by the editor's person, and its MCP servers may
       },
     };`,
   );
+  return state;
+}
+
+test("a turn that is cancelled waits for nobody, also while a form is open", async () => {
+  const editor = await openEditor({
+    state: withBooking(),
+    capabilities: { elicitation: { form: {} } },
+    steps: [{ calls: [{ name: "internal_desk_book" }] }, { text: "never said" }],
+  });
+  const { sessionId } = await editor.agent.request(methods.agent.session.new, {
+    cwd: tempFolder("work"),
+    mcpServers: [],
+  });
+  const asked = new Promise<void>((open) => {
+    editor.fillIn = () => {
+      open();
+      return new Promise(() => undefined);
+    };
+  });
+  const ended = send(editor, sessionId, "book a table");
+  await asked;
+  await editor.agent.notify(methods.agent.session.cancel, { sessionId });
+  expect(await ended).toBe("cancelled");
+});
+
+test("a tool's form is filled in by the editor's person, and its MCP servers may be addresses", async () => {
+  const cwd = tempFolder("work");
+  const state = withBooking();
   const look = defineTool({
     name: "look",
     description: "Looks.",

@@ -317,6 +317,9 @@ test("the engine is the SDK's sandbox: commands and files go down the line", asy
   expect(await sandbox.deleteFile({ path: "raw" })).toBe(true);
   expect(await sandbox.deleteFile({ path: "raw" })).toBe(false);
 
+  await expect(async () => sandbox.run({ command: "true", env: { "A;touch x": "1" } })).rejects.toThrow(
+    "no name of a variable",
+  );
   expect(await sandbox.run({ command: 'echo "$WHO"; echo err >&2; exit 3', env: { WHO: "it's me" } })).toEqual({
     exitCode: 3,
     stdout: "it's me\n",

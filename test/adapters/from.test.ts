@@ -137,6 +137,15 @@ test("a tool that asks in its own library is taken only with a rule that asks he
   expect(await other.call("sometimes", { loud: true })).toMatchObject({ ok: false, code: "needs_approval" });
 });
 
+test("whatever is no clear no is a yes to asking", async () => {
+  const execute = async () => "sent";
+  const inputSchema = z.object({});
+  const odd = { inputSchema, execute, needsApproval: "always" };
+  expect(() => fromAiSdk("send", odd, looks)).toThrow(/decision: "ask"/);
+  const words = { inputSchema, execute, needsApproval: () => "user-approval" };
+  expect(await engineWith(fromAiSdk("send", words, looks)).call("send")).toMatchObject({ code: "needs_approval" });
+});
+
 test("a function of OpenAI's APIs in both forms", async () => {
   const parameters = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
   const chat = { type: "function", function: { name: "twice", description: "doubles", parameters } } as const;

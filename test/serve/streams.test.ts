@@ -1,5 +1,8 @@
 /** Streams of events come and go by the thousand: what one leaves behind would never be given back. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { createClient } from "../../src/client/index.ts";
 import { createFileStore, createService, createTokenFile, issueToken, startServing } from "../../src/serve/index.ts";
 import type { Service } from "../../src/serve/index.ts";
 import { newFolder } from "./service.ts";
@@ -66,4 +69,28 @@ test("and one that still runs ends with the service", async () => {
   forget();
   await service.stop();
   expect(ended).toEqual(["running"]);
+});
+
+test("a client that is told to come back later does so, and misses nothing; what is forbidden stays forbidden", async () => {
+  let asked = 0;
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith("/v1/sessions/other/")) return void response.writeHead(403).end("{}");
+    if (asked++ === 0) return void response.writeHead(429, { "retry-after": "1" }).end('{"detail":"too many streams"}');
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('event: record\ndata: {"n":0,"at":0,"type":"session.started"}\n\n');
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server has one
+  const client = createClient({ url: `http://127.0.0.1:${port}`, token: "t" });
+  const stop = new AbortController();
+  const first = await client.events("some", -1, stop.signal).next();
+  stop.abort();
+  expect(first.value).toMatchObject({ type: "record", record: { n: 0 } });
+  expect(asked).toBe(2);
+  const never = new AbortController().signal;
+  await expect(client.events("other", -1, never).next()).rejects.toMatchObject({ status: 403 });
 });

@@ -76,7 +76,10 @@ export function toAiSdkSandbox(engine: ToolHost): AiSdkSandbox {
   };
   const runCommand = (options: CommandOptions, job: Job) => {
     const { command, workingDirectory, env = {} } = options;
-    const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}; `);
+    const exports = Object.entries(env).map(([name, value]) => {
+      if (!/^[A-Za-z_]\w*$/.test(name)) throw new TypeError(`toAiSdkSandbox: '${name}' is no name of a variable`);
+      return `export ${name}=${quote(value)}; `;
+    });
     const cwd = workingDirectory === undefined ? {} : { cwd: workingDirectory };
     // This is the result that the tool of that name makes.
     return perform(
