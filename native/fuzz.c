@@ -53,7 +53,7 @@ static uint64_t try_request(void) {
   if (request_read(&r, exact, size)) {
     for (size_t i = 0; i < r.argc; i++) sum += strlen(r.argv[i]);
     for (size_t i = 0; i < r.envc; i++) sum += strlen(r.envp[i]);
-    sum += strlen(r.cwd) + touch(r.shelter, r.shelter_size) + touch(r.seccomp, r.seccomp_size);
+    sum += strlen(r.cwd) + touch(r.wrapper, r.wrapper_size) + touch(r.seccomp, r.seccomp_size);
     for (size_t i = 0; i < r.paths.count; i++) sum += strlen((const char *)r.paths.list[i].data + 8);
     for (size_t i = 0; i < r.ports.count; i++) sum += touch(r.ports.list[i].data, 16);
     for (size_t i = 0; i < r.held.count; i++) sum += strlen((const char *)r.held.list[i].data);

@@ -23,7 +23,7 @@ struct job {
   uint32_t id;
   pid_t pid;                 /* the keeper, or the sandbox around it */
   int control, input, output[2];
-  bool sheltered, tried_again, tty, input_ends;
+  bool in_sandbox, tried_again, tty, input_ends;
   bool begun, ended, survivors, killed, failed, held_open;
   bool moved;                /* output came since the last look */
   bool wide[2];              /* its pipe is a large one */
@@ -213,9 +213,9 @@ static bool launch(struct job *j, bool fresh) {
     j->pid = keeper.pid;
     j->control = keeper.control;
     j->diagnosis = keeper.diagnosis;
-    j->sheltered = r.shelter != NULL;
-    /* The shelter comes first in a request: the command's own fields are the rest. */
-    const uint8_t *own = r.shelter ? r.shelter + r.shelter_size : payload;
+    j->in_sandbox = r.wrapper != NULL;
+    /* The wrapper comes first in a request: the command's own fields are the rest. */
+    const uint8_t *own = r.wrapper ? r.wrapper + r.wrapper_size : payload;
     hand_over(j, own, (size_t)(end - own), theirs);
   }
   if (!sound) frame_failed(j->id, a.step, a.error, NULL, 0);
@@ -337,7 +337,7 @@ static void take_report(struct job *j) {
 }
 
 /* A sandbox that could not be built has said why on its standard error. */
-static void report_shelter_failure(struct job *j) {
+static void report_sandbox_failure(struct job *j) {
   char words[512];
   ssize_t n = j->diagnosis < 0 ? 0 : pread(j->diagnosis, words, sizeof words, 0);
   frame_failed(j->id, 'b', EPERM, words, n > 0 ? (size_t)n : 0);
@@ -390,12 +390,12 @@ static bool settle(struct job *j, int64_t now) {
   }
   bool over = j->control < 0;
   if (!j->ended && !over) return false;
-  if (!j->ended && j->sheltered && !j->killed && !j->begun) {
+  if (!j->ended && j->in_sandbox && !j->killed && !j->begun) {
     if (!j->tried_again) return !start_again(j);
-    report_shelter_failure(j);
+    report_sandbox_failure(j);
     return true;
   }
-  if (!j->ended && !j->sheltered) kill_orphans(); /* the keeper was killed: its processes are ours now */
+  if (!j->ended && !j->in_sandbox) kill_orphans(); /* the keeper was killed: its processes are ours now */
   if (!wound_up(j, now)) return false;
   report_end(j);
   return true;

@@ -52,8 +52,8 @@ struct request {
   size_t argc, envc;
   const char *cwd;
   const char *run;           /* the name of the run whose writes are held, if they are */
-  const uint8_t *shelter;    /* the block that describes the sandbox around it */
-  size_t shelter_size;
+  const uint8_t *wrapper;    /* the block that describes the sandbox around it */
+  size_t wrapper_size;
   bool wants_input, has_tty, has_owner, has_landlock;
   uint16_t columns, rows;
   uint32_t uid, gid, grace_ms, ahead;

@@ -120,10 +120,10 @@ static bool order(struct sandbox *s, struct waiting *w) {
 
 /* A keeper for this request, one that waits if there is one. `fresh`: of a new sandbox, because the old one seems dead. */
 bool pool_take(const struct request *r, bool fresh, struct taken *taken, struct attempt *a) {
-  struct sandbox *s = sandbox_find(r->shelter, r->shelter_size);
+  struct sandbox *s = sandbox_find(r->wrapper, r->wrapper_size);
   struct waiting w;
   if (s && fresh && s->key) sandbox_drop(s), s = NULL;
-  if (!s && !(s = sandbox_start(r->shelter, r->shelter_size, a))) return false;
+  if (!s && !(s = sandbox_start(r->wrapper, r->wrapper_size, a))) return false;
   if (s->count > 0) {
     w = s->ready[0];
     memmove(s->ready, s->ready + 1, --s->count * sizeof w);

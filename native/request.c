@@ -100,7 +100,7 @@ static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t 
   case 'e': return is_string(p, size) ? (add_word(&r->envp, &r->envc, 0, p), true) : false;
   case 'c': r->cwd = (const char *)p; return is_string(p, size);
   case 'O': r->run = (const char *)p; return is_string(p, size);
-  case 'H': r->shelter = p; r->shelter_size = size; return size > 0;
+  case 'H': r->wrapper = p; r->wrapper_size = size; return size > 0;
   case 'i': r->wants_input = true; return size == 0;
   case 't':
     if (size != 4) return false;
@@ -115,7 +115,7 @@ static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t 
   case 'T': if (size != 8) return false; r->tail_bytes = get64(p); return r->tail_bytes <= (64u << 20);
   case 'g': if (size != 4) return false; r->grace_ms = get32(p); return true;
   case 'w': if (size != 4) return false; r->ahead = get32(p); return true;
-  case 'n': return true; /* makes two shelters different; says nothing to us */
+  case 'n': return true; /* makes two wrappers different; says nothing to us */
   case 'r': return add_field(&r->limits, p, size, size == 20);
   case 'L':
     if (size != 24) return false;

@@ -16,8 +16,8 @@ import { toBaseGrant } from "./grant.ts";
 import { isSecretName, statOf } from "./paths.ts";
 import type { GateState } from "./options.ts";
 import type { Policy } from "./policy.ts";
-import { rulingsOn } from "./ruling.ts";
 import { describeRule, type Suggestion } from "./suggest.ts";
+import { rulingsOn } from "./verdict.ts";
 
 export interface Question {
   readonly reason: string;

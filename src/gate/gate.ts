@@ -18,8 +18,8 @@ import { asksNobody } from "./modes.ts";
 import { checkGateOptions, createPolicy, type GateOptions, type GateState } from "./options.ts";
 import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
 import { createRuleBook } from "./rules.ts";
-import { byHook, denial, toHeldRuling, toRuling, wasAsked } from "./ruling.ts";
 import { suggestRule } from "./suggest.ts";
+import { byHook, denial, toHeldRuling, toRuling, wasAsked } from "./verdict.ts";
 
 export type { GateOptions, GateRecord, Memory, PolicyOptions } from "./options.ts";
 export { createPolicy } from "./options.ts";

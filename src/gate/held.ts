@@ -16,7 +16,6 @@ import { understand } from "./command/understand.ts";
 import { asksNobody } from "./modes.ts";
 import type { GateState } from "./options.ts";
 import type { Policy } from "./policy.ts";
-import { rulingsOn } from "./ruling.ts";
 import { trackedPaths } from "./git-repository.ts";
 import { toGrant } from "./grant.ts";
 import { runBefore } from "./hooks.ts";
@@ -24,7 +23,7 @@ import { isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
 import { pathWords } from "./reach.ts";
 import type { Rule } from "./rules.ts";
 import { describeRule } from "./suggest.ts";
-import type { Verdict } from "./verdict.ts";
+import { rulingsOn, type Verdict } from "./verdict.ts";
 
 /**
  * The grant under which a call runs held instead of being asked about: no wider than what needs no

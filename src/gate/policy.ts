@@ -15,17 +15,19 @@ import { pathWords, reachesOut } from "./reach.ts";
 import { findLater } from "./run-later.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
 import { readTyped } from "./typed.ts";
-import { modeVerdict, refuseToAsk, ruleVerdict, strictest, withRules, type Verdict } from "./verdict.ts";
+import {
+  isSandboxed,
+  modeVerdict,
+  refuseToAsk,
+  ruleVerdict,
+  strictest,
+  withRules,
+  type CommandVerdict,
+  type Verdict,
+} from "./verdict.ts";
 
 export type { Policy } from "./policy-type.ts";
-export type { Verdict } from "./verdict.ts";
-
-/** What was decided about a command line, and the commands found in it. */
-export interface CommandVerdict extends Verdict {
-  /** Every simple command found, as words, in the order they were found. */
-  readonly commands: readonly (readonly string[])[];
-  readonly sandboxed: boolean;
-}
+export type { CommandVerdict, Verdict } from "./verdict.ts";
 
 /** What the policy has to know about a call. */
 export interface CallToDecide {
@@ -43,7 +45,7 @@ export function decideCommand(command: Command, policy: Policy): CommandVerdict 
   const verdict = refuseToAsk(strictest(commandVerdicts(command, understood, policy)), policy.settings);
   const commands =
     command.dialect === "powershell" ? [(command.shell ?? "").split(/\s+/)] : understood.steps.map((step) => step.argv);
-  return extend(verdict, { commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" });
+  return extend(verdict, { commands, sandboxed: isSandboxed(policy) });
 }
 
 /**
@@ -60,7 +62,7 @@ function decideTyped(command: Command, started: readonly string[], policy: Polic
   ];
   const verdict = refuseToAsk(strictest(verdicts), policy.settings);
   const commands = [[...started, "⟵", command.shell ?? ""]];
-  return extend(verdict, { commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" });
+  return extend(verdict, { commands, sandboxed: isSandboxed(policy) });
 }
 
 /** What happens to a call, judged by everything it says it touches. */
@@ -89,7 +91,7 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
   ];
   return extend(refuseToAsk(strictest(verdicts), policy.settings), {
     commands: commands.flatMap((verdict) => verdict.commands),
-    sandboxed: policy.confines && policy.settings.sandbox !== "full-access",
+    sandboxed: isSandboxed(policy),
   });
 }
 
@@ -182,8 +184,8 @@ function stepVerdicts(step: Step, policy: Policy): readonly Verdict[] {
 }
 
 /** The reason also says if the command needs a network that it does not have, because then it could only fail. */
-function withNetwork({ argv, reason }: Step, { network, confines, settings }: Policy): string {
-  if (network !== "off" || !confines || settings.sandbox === "full-access" || !needsNetwork(argv)) return reason;
+function withNetwork({ argv, reason }: Step, policy: Policy): string {
+  if (policy.network !== "off" || !isSandboxed(policy) || !needsNetwork(argv)) return reason;
   return reason.endsWith(talksToNetwork) ? `${reason}, which is off` : `${reason}; it needs the network, which is off`;
 }
 

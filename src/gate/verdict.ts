@@ -1,7 +1,9 @@
 /**
- * The decision about one thing that a call touches, by a rule or by the mode, and which of several
- * decisions counts.
+ * The decision about one thing that a call touches, by a rule or by the mode; which of several decisions
+ * counts; and how what was decided is recorded (`Ruling`) and told (`Refusal`).
  */
+import { defined } from "../base/json.ts";
+import { Refusal, type Ruling } from "../spec/call.ts";
 import type { PolicySettings } from "../spec/stages.ts";
 import { asksNobody, byMode, isStricter, modeReason, switchedOff, type Decision, type Risk } from "./modes.ts";
 import type { Policy } from "./policy-type.ts";
@@ -15,6 +17,13 @@ export interface Verdict {
   /** The file in which that rule was written. */
   readonly ruleFile?: string;
   readonly risk: Risk;
+}
+
+/** What was decided about a command line, and the commands found in it. */
+export interface CommandVerdict extends Verdict {
+  /** Every simple command found, as words, in the order they were found. */
+  readonly commands: readonly (readonly string[])[];
+  readonly sandboxed: boolean;
 }
 
 /** A rule that allows settles the matter. One that asks or denies only adds to what the mode says. */
@@ -59,6 +68,11 @@ export function modeVerdict(risk: Risk, policy: Policy, what: string, confines =
   return { decision, reason: risk === "harmless" ? what : `${what}; ${why}`, risk };
 }
 
+/** Whether commands will run in a sandbox. */
+export function isSandboxed({ confines, settings }: Policy): boolean {
+  return confines && settings.sandbox !== "full-access";
+}
+
 /** The strictest decision. Among equals, a rule's decision comes before the table's, and then the first one. */
 export function strictest(verdicts: readonly Verdict[]): Verdict {
   const [first, ...rest] = verdicts;
@@ -76,4 +90,55 @@ const weights = { harmless: 0, other: 1, dangerous: 2, escalation: 3 } as const;
 
 function weight(verdict: Verdict): number {
   return verdict.rule === undefined ? weights[verdict.risk] : 4;
+}
+
+/** What the model is told if a call is denied. */
+export function denial(verdict: CommandVerdict, policy: Policy): Refusal {
+  const { reason } = verdict;
+  return new Refusal(toRuling(verdict), "denied", `Not permitted: ${reason}`, { hint: denyHint(verdict, policy) });
+}
+
+export function wasAsked({ by }: Ruling): boolean {
+  return by === "person" || by === "memory";
+}
+
+export function byHook(reason: string): Ruling {
+  return { decision: "deny", by: "hook", reason };
+}
+
+/** Makes rulings about one call. Each of them names the commands that were found in it. */
+export function rulingsOn(commands: Ruling["commands"] = []) {
+  return (by: Ruling["by"], decision: Ruling["decision"], reason: string, rule?: string): Ruling => ({
+    decision,
+    reason,
+    by,
+    ...defined({ rule }),
+    commands,
+  });
+}
+
+export function toRuling(verdict: CommandVerdict): Ruling {
+  const { decision, reason, rule, ruleFile, commands } = verdict;
+  return {
+    decision,
+    reason,
+    by: rule === undefined ? "policy" : "rule",
+    ...defined({ rule, ruleFile }),
+    ...(commands.length === 0 ? {} : { commands }),
+  };
+}
+
+/**
+ * The ruling for a held run. The reason for which it would have been asked about is used again for the question about
+ * what it did.
+ */
+export function toHeldRuling(verdict: CommandVerdict): Ruling {
+  return { ...toRuling(verdict), decision: "allow" };
+}
+
+function denyHint(verdict: CommandVerdict, { settings }: Policy): string {
+  if (settings.approval === "disabled") return "No tool can be called in this session. Answer with words.";
+  if (verdict.rule !== undefined)
+    return "A rule of the user forbids it, in every spelling. Do it another way, or ask the user to change the rule.";
+  return "Nobody is asked in this approval mode. Use a command that only looks, stay inside the workspace, or tell the user what you need and why.";
 }

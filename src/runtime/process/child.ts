@@ -6,7 +6,7 @@
 import { statSync } from "node:fs";
 import { sep } from "node:path";
 import type { Denial, DeniedProgram } from "../../spec/access.ts";
-import type { Launch, LimitName, StartedPrograms, TerminalSize } from "../../spec/capability.ts";
+import type { ExecResult, Launch, LimitName, StartedPrograms, TerminalSize } from "../../spec/capability.ts";
 
 export type OutputStream = "stdout" | "stderr";
 
@@ -73,6 +73,7 @@ export interface Ending {
   readonly signal: string | null;
   /** What the command started, if starts were judged. */
   readonly programs?: StartedPrograms;
+  /** The limit on the whole command that ended it. */
   readonly limit?: LimitName;
 }
 
@@ -156,15 +157,8 @@ export interface Child {
   isWaiting(): Promise<boolean>;
 }
 
-export interface ChildEnd {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly heldOpen: boolean;
-  /** The limit on the whole command that ended it. */
-  readonly limit?: LimitName;
-  readonly programs?: StartedPrograms;
-  readonly usage?: { readonly cpuMs: number; readonly peakBytes: number };
-}
+/** The same with what its result says of it besides. */
+export interface ChildEnd extends Ending, Pick<ExecResult, "heldOpen" | "usage"> {}
 
 /**
  * Why a command never ran. `code` is the system's (`ENOENT`, `EACCES`, `E2BIG`), or `launcher` if the

@@ -119,7 +119,7 @@ function createChild(to: Connection, id: number, launch: Confined, sink: Sink): 
 
 function open(path: string, onClose: () => void): Connection {
   const process = spawn(path, ["serve"], {
-    // If it inherited ours, they would stay open for a program that reads them to the end
+    // If it inherited ours, they would stay open for a program that reads them to the end.
     stdio: ["ignore", "ignore", "ignore", "pipe"],
     detached: true, // a Ctrl-C for us is not meant for the launcher
     cwd: "/",

@@ -3,7 +3,7 @@
  * what it printed: both ends in memory, and the whole in a file if it is long.
  */
 import { longestTimerMs } from "../../base/signal.ts";
-import type { CapturedOutput, ExecChunk, ExecResult } from "../../spec/capability.ts";
+import type { ExecChunk, ExecResult } from "../../spec/capability.ts";
 import { countBreaks, createCapture, type Capture } from "./capture.ts";
 import type { Child, ChildEnd, Confined, OutputStream, Spawner } from "./child.ts";
 import { createDeltas } from "./deltas.ts";
@@ -19,11 +19,11 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-export type Finished = ChildEnd &
-  Pick<ExecResult, "stdout" | "stderr" | "output" | "timedOut" | "durationMs"> & {
-    readonly aborted: boolean;
-    readonly waitingForInput: boolean;
-  };
+/** The result of a command, but for what its sandbox has to say. */
+export interface RunEnd extends ChildEnd, Recorded, Pick<ExecResult, "timedOut" | "durationMs"> {
+  readonly aborted: boolean;
+  readonly waitingForInput: boolean;
+}
 
 /** In milliseconds, never backwards. Not `performance`, whose first use loads four modules before the first command. */
 const now = () => process.uptime() * 1000;
@@ -39,7 +39,7 @@ const maxTalkBytes = 256 * 1024 * 1024;
 const maxLineBytes = 16 * 1024 * 1024;
 
 /** Runs one command until it ends, its time is up, or the caller stops it. */
-export async function runToEnd(spawner: Spawner, launch: Confined, options: RunOptions): Promise<Finished> {
+export async function runToEnd(spawner: Spawner, launch: Confined, options: RunOptions): Promise<RunEnd> {
   const { maxOutputBytes, keep, keepBytes = 0, signal, onLine } = options;
   const started = now();
   const recording = createRecording({ maxBytes: maxOutputBytes, keep, keepBytes });
@@ -158,12 +158,7 @@ export interface Recording {
   take(): Recorded;
 }
 
-export interface Recorded {
-  readonly stdout: CapturedOutput;
-  readonly stderr: CapturedOutput;
-  /** Both streams in the order in which they came. */
-  readonly output: CapturedOutput;
-}
+export type Recorded = Pick<ExecResult, "stdout" | "stderr" | "output">;
 
 export function createRecording(options: RecordingOptions): Recording {
   let taken = start(options);

@@ -20,7 +20,7 @@ import { createStartJudge, refusedStart } from "./programs.ts";
 import { relayed } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
-import type { Session } from "./session.ts";
+import type { Shared } from "./shared.ts";
 
 export interface BwrapVariant {
   readonly architecture: Architecture;
@@ -34,7 +34,7 @@ export interface BwrapVariant {
   readonly disableUserns: boolean;
 }
 
-export function createBwrapBackend(variant: BwrapVariant, machine: Machine, session: Session): Backend {
+export function createBwrapBackend(variant: BwrapVariant, machine: Machine, shared: Shared): Backend {
   const name = variant.proc === "fresh" ? "bwrap+seccomp" : "bwrap(bound /proc)+seccomp";
   const filters = new Map<string, readonly FdData[]>();
   const judge = createStartJudge(variant.launcher, variant.architecture);
@@ -53,7 +53,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   let inherited: readonly number[] | undefined;
   const sealed = (argv: readonly string[]) => withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
 
-  const prepare = createPreparer(machine, session, (prepared, launch) =>
+  const prepare = createPreparer(machine, shared, (prepared, launch) =>
     bwrapArgv(prepared.plan, launch, { ...variant, ...prepared, apart: true }),
   );
 
@@ -64,7 +64,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const denied = judge.programs(grant, env["PATH"]);
     const prepared = prepare({ launch, grant, apart, hidden: denied.hidden, visible: way?.visible ?? [] });
     const { plan, owner, run, wrapper, stamp } = prepared;
-    const guard = session.guard(plan);
+    const guard = shared.guard(plan);
     const argv = way?.argv ?? launch.argv;
     return {
       ...launch,
@@ -102,7 +102,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     whyNotHeld(grant, cwd) {
       if (variant.launcher === undefined) return "the launcher is missing";
       const plan = planMounts(openRepositories(grant), { cwd, tempDir: machine.tempDir, sockets: [] });
-      const place = session.place(plan.roots, commandOwner(plan, cwd, machine));
+      const place = shared.place(plan.roots, commandOwner(plan, cwd, machine));
       return "reason" in place ? place.reason : undefined;
     },
     confine,

@@ -14,7 +14,7 @@ import { planMounts } from "./plan.ts";
 import type { Plan, PlanEntry } from "./plan.ts";
 import { tryCommand } from "./probe.ts";
 import { relayed } from "./relay.ts";
-import type { Session } from "./session.ts";
+import type { Shared } from "./shared.ts";
 
 export interface ContainerSettings {
   /** `podman` or `docker`, as a path or a name. */
@@ -26,14 +26,14 @@ export interface ContainerSettings {
 
 const name = "container";
 
-export function createContainerBackend(settings: ContainerSettings, machine: Machine, session: Session): Backend {
+export function createContainerBackend(settings: ContainerSettings, machine: Machine, shared: Shared): Backend {
   function confine(launch: Launch, { apart = false, proxy }: ConfineHow = {}): Confined {
     const { grant, cwd, env } = launch;
     if (grant.policy === "full-access")
       throw new CallError("no_sandbox", "a container cannot give access to every file");
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [], own: session.own });
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [], own: shared.own });
     const way = proxy?.socket === undefined ? undefined : hostRelay(launch, proxy.socket, settings.launcher);
-    const guard = session.guard(plan);
+    const guard = shared.guard(plan);
     const inner = { ...env, ...way?.env, CALLGATE_CONFINED_BY: name };
     const { tty: _terminal, ...onPipes } = launch;
     return {

@@ -25,7 +25,7 @@ import { resolved } from "./there.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { SocketRule, StartQuestions } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
-import type { Session } from "./session.ts";
+import type { Shared } from "./shared.ts";
 
 const name = "landlock+seccomp";
 
@@ -37,7 +37,7 @@ export interface LandlockSettings {
 export function createLandlockBackend(
   { launcher, architecture }: LandlockSettings,
   machine: Machine,
-  session: Session,
+  shared: Shared,
 ): Backend {
   let known: number | undefined;
   const abi = () => (known ??= landlockAbi(launcher));
@@ -67,21 +67,20 @@ export function createLandlockBackend(
         "no_sandbox",
         "this kernel's Landlock cannot limit connections to the proxy, so hosts cannot be allowed one by one",
       );
-    const hide = (paths: readonly string[]) =>
-      session.hide(paths).filter((entry) => machine.uid === 0 || isOpen(entry));
+    const hide = (paths: readonly string[]) => shared.hide(paths).filter((entry) => machine.uid === 0 || isOpen(entry));
     const denied = judge.programs(grant, env["PATH"]);
     const plan = planMounts(grant, {
       cwd,
       tempDir: undefined,
       sockets: [],
       hide,
-      own: { ...session.own, folders: session.own.folders.filter((path) => !isInside(path, grant.write)) },
+      own: { ...shared.own, folders: shared.own.folders.filter((path) => !isInside(path, grant.write)) },
       programs: denied.hidden,
-      repositories: session.repositories,
+      repositories: shared.repositories,
     });
     const owner = commandOwner(plan, cwd, machine);
-    const tempFolder = plan.everything ? undefined : session.tempFolder(owner);
-    const guard = session.guard({
+    const tempFolder = plan.everything ? undefined : shared.tempFolder(owner);
+    const guard = shared.guard({
       ...plan,
       unheld: plan.entries.filter(({ use }) => use === "read").map(({ path }) => path),
     });

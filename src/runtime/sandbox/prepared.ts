@@ -14,7 +14,7 @@ import type { Machine } from "./machine.ts";
 import { commandOwner, planFor, type Owner } from "./owner.ts";
 import { contains, planMounts } from "./plan.ts";
 import type { Plan, PlanEntry, VisibleFile } from "./plan.ts";
-import type { Session } from "./session.ts";
+import type { Shared } from "./shared.ts";
 import { isSameList } from "./there.ts";
 
 export interface Prepared {
@@ -47,10 +47,10 @@ type Words = (prepared: Prepared, launch: Launch) => readonly string[];
 /** How many views are kept: a session has one, or few if its calls were granted different things. */
 const maxKept = 4;
 
-export function createPreparer(machine: Machine, session: Session, words: Words): (wanted: Wanted) => Prepared {
+export function createPreparer(machine: Machine, shared: Shared, words: Words): (wanted: Wanted) => Prepared {
   /** Throws if nothing can be held, because the command must never write directly instead. */
   function holdRun({ roots }: Plan, apart: boolean, owner: Owner | undefined): HeldRun {
-    const place = apart ? session.place(roots, owner) : { reason: "the launcher is missing" };
+    const place = apart ? shared.place(roots, owner) : { reason: "the launcher is missing" };
     if ("reason" in place) throw new CallError("no_sandbox", `this cannot be held, because ${place.reason}`);
     const id = newRunId();
     return { id, folder: join(place.folder, id), roots, ...owner };
@@ -61,12 +61,12 @@ export function createPreparer(machine: Machine, session: Session, words: Words)
     const mounts = planMounts(grant, {
       cwd,
       tempDir: machine.tempDir,
-      sockets: looks.ask(session.hostSockets, isSameList),
-      hide: (paths) => looks.ask(() => session.hide(paths), isSameEntries),
-      own: session.own,
+      sockets: looks.ask(shared.hostSockets, isSameList),
+      hide: (paths) => looks.ask(() => shared.hide(paths), isSameEntries),
+      own: shared.own,
       visible,
       programs: hidden,
-      repositories: (roots) => looks.ask(() => session.repositories(roots), isSameList),
+      repositories: (roots) => looks.ask(() => shared.repositories(roots), isSameList),
       looks,
     });
     const planned = withOwnDevices(mounts);
@@ -75,7 +75,7 @@ export function createPreparer(machine: Machine, session: Session, words: Words)
     const runs = run && dirname(run.folder);
     const plan = planFor(owner, runs === undefined ? planned : hidePlace(planned, runs), looks.stat);
     const asRoot = (owner?.uid ?? machine.uid) === 0;
-    const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
+    const tempFolder = plan.entries.some(({ use }) => use === "temp") ? shared.tempFolder(owner) : undefined;
     const prepared = { plan, owner, run, asRoot, tempFolder, runs };
     if (!apart) return prepared;
     const wrapper = words(prepared, launch);

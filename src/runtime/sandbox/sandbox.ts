@@ -21,8 +21,8 @@ import type { Candidate, CandidateResult } from "./candidates.ts";
 import { findProgram, findTrustedProgram, thisMachine } from "./machine.ts";
 import type { Machine } from "./machine.ts";
 import { createSeatbeltBackend, seatbeltProgram } from "./seatbelt.ts";
-import { createSession } from "./session.ts";
-import type { Session } from "./session.ts";
+import { createShared } from "./shared.ts";
+import type { Shared } from "./shared.ts";
 
 export type { Launch, Limits } from "../../spec/capability.ts";
 export type { Backend, Confined, ConfineHow, ConfineOptions, Ending, Sandbox } from "./backend.ts";
@@ -67,10 +67,10 @@ const sandboxShape = optionsShape<SandboxOptions>({
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   checkOptions("createSandbox", options, sandboxShape);
   const machine = thisMachine(options.machine);
-  const session = createSession(machine, options.kept);
+  const shared = createShared(machine, options.kept);
   let found: Promise<Candidate | undefined> | undefined;
   const candidate = () =>
-    (found ??= Promise.resolve().then(() => findCandidate(candidates(options, machine, session), machine)));
+    (found ??= Promise.resolve().then(() => findCandidate(candidates(options, machine, shared), machine)));
 
   async function whyNotHeld(grant: Grant, cwd: string): Promise<string | undefined> {
     if (!grant.confined) return "it does not run in a sandbox";
@@ -93,7 +93,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
         (launch.grant.writes ?? "direct") !== "direct" ? await whyNotHeld(launch.grant, launch.cwd) : undefined;
       if (why !== undefined) throw new CallError("no_sandbox", `what it writes cannot be held here: ${why}`);
       if (!launch.grant.confined) {
-        session.ranUnconfined();
+        shared.ranUnconfined();
         return { ...launch, sandbox: "none", cleanup: async () => undefined };
       }
       const backend = (await candidate())?.backend;
@@ -114,22 +114,22 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
         ? ["Nothing here can confine a command (see callgate doctor)."]
         : [`Confined by ${backend.name}.`, ...backend.explain(grant)];
     },
-    close: () => session.close(),
+    close: () => shared.close(),
   };
 }
 
 /** Tries every way to confine a command here, in the order in which they would be chosen. */
 export async function trySandboxes(options: SandboxOptions = {}): Promise<readonly CandidateResult[]> {
   const machine = thisMachine(options.machine);
-  const session = createSession(machine);
+  const shared = createShared(machine);
   try {
-    return await tryCandidates(candidates(options, machine, session));
+    return await tryCandidates(candidates(options, machine, shared));
   } finally {
-    await session.close();
+    await shared.close();
   }
 }
 
-function candidates(options: SandboxOptions, machine: Machine, session: Session): readonly Candidate[] {
+function candidates(options: SandboxOptions, machine: Machine, shared: Shared): readonly Candidate[] {
   const { only, backends = [], container } = options;
   const launcher = options.launcher === undefined ? launcherPath(machine.env) : (options.launcher ?? undefined);
   const relay = launcher === undefined ? {} : { launcher };
@@ -137,11 +137,11 @@ function candidates(options: SandboxOptions, machine: Machine, session: Session)
     ...backends.map((backend) => ({ id: backend.name, backend, programs: [] })),
     // Whoever asks for a container wants exactly that, and not the next best thing.
     ...(container === undefined
-      ? platformCandidates(machine, session, launcher)
+      ? platformCandidates(machine, shared, launcher)
       : [
           {
             id: "container",
-            backend: createContainerBackend({ ...container, ...relay }, machine, session),
+            backend: createContainerBackend({ ...container, ...relay }, machine, shared),
             programs: [],
           },
         ]),
@@ -156,11 +156,11 @@ function candidates(options: SandboxOptions, machine: Machine, session: Session)
   );
 }
 
-function platformCandidates(machine: Machine, session: Session, launcher: string | undefined): readonly Candidate[] {
-  if (machine.platform === "linux") return linuxCandidates(machine, session, launcher);
+function platformCandidates(machine: Machine, shared: Shared, launcher: string | undefined): readonly Candidate[] {
+  if (machine.platform === "linux") return linuxCandidates(machine, shared, launcher);
   // Windows has approvals only. A restricted token would be one more candidate here.
   return machine.platform === "darwin"
-    ? [{ id: "seatbelt", backend: createSeatbeltBackend(machine, session), programs: [seatbeltProgram] }]
+    ? [{ id: "seatbelt", backend: createSeatbeltBackend(machine, shared), programs: [seatbeltProgram] }]
     : [];
 }
 
@@ -171,20 +171,20 @@ const bwrapVariants = [
   { id: "bwrap-bound-proc-old", proc: "bound", disableUserns: false },
 ] as const;
 
-function linuxCandidates(machine: Machine, session: Session, launcher: string | undefined): readonly Candidate[] {
+function linuxCandidates(machine: Machine, shared: Shared, launcher: string | undefined): readonly Candidate[] {
   const { architecture, env } = machine;
   // Without system call numbers for this processor there is no seccomp program, and neither backend is complete.
   if (architecture === undefined) return [];
   const program = findTrustedProgram("bwrap", env);
   const settings = { architecture, ...defined({ launcher }) };
   return [
-    ...(program === undefined ? [] : bwrapCandidates({ program, ...settings }, machine, session)),
+    ...(program === undefined ? [] : bwrapCandidates({ program, ...settings }, machine, shared)),
     ...(launcher === undefined
       ? []
       : [
           {
             id: "landlock",
-            backend: createLandlockBackend({ launcher, architecture }, machine, session),
+            backend: createLandlockBackend({ launcher, architecture }, machine, shared),
             programs: [launcher],
           },
         ]),
@@ -194,10 +194,10 @@ function linuxCandidates(machine: Machine, session: Session, launcher: string | 
 function bwrapCandidates(
   settings: Omit<BwrapVariant, "proc" | "disableUserns">,
   machine: Machine,
-  session: Session,
+  shared: Shared,
 ): readonly Candidate[] {
   return bwrapVariants.map(({ id, ...variant }) => {
-    const backend = createBwrapBackend({ ...settings, ...variant }, machine, session);
+    const backend = createBwrapBackend({ ...settings, ...variant }, machine, shared);
     return { id, backend, programs: [settings.program] };
   });
 }

@@ -13,17 +13,17 @@ import { planMounts } from "./plan.ts";
 import { tryCommand } from "./probe.ts";
 import { proxyEnv } from "./relay.ts";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
-import type { Session } from "./session.ts";
+import type { Shared } from "./shared.ts";
 
 /** Started by its fixed path, because an entry of PATH could put another program of that name first. */
 export const seatbeltProgram = "/usr/bin/sandbox-exec";
 const name = "seatbelt";
 
-export function createSeatbeltBackend(machine: Machine, session: Session): Backend {
+export function createSeatbeltBackend(machine: Machine, shared: Shared): Backend {
   function confine(launch: Launch, { proxy }: ConfineHow = {}): Confined {
     const { grant, cwd, env, argv } = launch;
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine), own: session.own });
-    const tempFolder = session.tempFolder(undefined);
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine), own: shared.own });
+    const tempFolder = shared.tempFolder(undefined);
     const protect = plan.everything
       ? []
       : plan.roots.flatMap((root) => grant.protect.map((path) => (isAbsolute(path) ? path : join(root, path))));

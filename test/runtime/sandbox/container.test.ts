@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createContainerBackend } from "../../../src/runtime/sandbox/container.ts";
 import { thisMachine } from "../../../src/runtime/sandbox/machine.ts";
-import { createSession } from "../../../src/runtime/sandbox/session.ts";
+import { createShared } from "../../../src/runtime/sandbox/shared.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 import { freshFolder } from "./folder.ts";
 
@@ -11,7 +11,7 @@ function confine(more: Partial<Grant> = {}, env: Record<string, string> = { PATH
   const workspace = freshFolder("/var/tmp");
   for (const name of [".git", ".env.d"]) mkdirSync(join(workspace, name));
   const machine = thisMachine({ uid: 1000, gid: 1000, stateDir: freshFolder() });
-  const session = createSession(machine);
+  const session = createShared(machine);
   onTestFinished(() => session.close());
   const grant: Grant = {
     policy: "workspace-write",

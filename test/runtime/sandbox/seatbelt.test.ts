@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Plan } from "../../../src/runtime/sandbox/plan.ts";
 import { createSeatbeltBackend } from "../../../src/runtime/sandbox/seatbelt.ts";
 import { anyCase, seatbeltProfile } from "../../../src/runtime/sandbox/seatbelt-profile.ts";
-import { createSession } from "../../../src/runtime/sandbox/session.ts";
+import { createShared } from "../../../src/runtime/sandbox/shared.ts";
 import { thisMachine } from "../../../src/runtime/sandbox/machine.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 import { freshFolder } from "./folder.ts";
@@ -135,7 +135,7 @@ test("the pattern of a name matches it in any letter case and nothing else", () 
 test("the command line is sandbox-exec by its fixed path, profile and parameters before the command", async () => {
   const folder = freshFolder();
   const machine = thisMachine({ platform: "darwin", env: {}, stateDir: folder });
-  const session = createSession(machine);
+  const session = createShared(machine);
   const command = createSeatbeltBackend(machine, session).confine({
     argv: ["ls", "-l"],
     cwd: folder,

@@ -1,4 +1,7 @@
-/** What the commands of one sandbox share: a private temp folder and the place for things moved aside. */
+/**
+ * What the commands of one sandbox share, whichever backend confines them: the private temp folder, what
+ * was found on this machine, and the guard over protected names.
+ */
 import { chownSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../../base/json.ts";
@@ -18,7 +21,7 @@ import type { OwnFolders, PlanEntry } from "./plan.ts";
 import { createRepositories } from "./repositories.ts";
 import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
 
-export interface Session {
+export interface Shared {
   /** The host's folder behind the private temp folder, made when first needed; one per user it runs commands as. */
   tempFolder(owner: { readonly uid: number; readonly gid: number } | undefined): string;
   /** Restores, when the command has ended, what it changed although it should not have. */
@@ -57,7 +60,7 @@ export interface Guarded {
   readonly guardsRepositories?: boolean;
 }
 
-export function createSession(machine: Machine, outputs?: string): Session {
+export function createShared(machine: Machine, outputs?: string): Shared {
   const folders = new Map<number, string>();
   const kept = new Map<string, Kept>();
   const repositories = createRepositories();
