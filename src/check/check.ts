@@ -5,7 +5,7 @@
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
-import { isObject, type Json } from "../base/json.ts";
+import { isObject, typeName, type Json } from "../base/json.ts";
 import { checkShape } from "../base/shape.ts";
 import { accessShape, type Access } from "../spec/access.ts";
 import type { Bound, Checked } from "../spec/call.ts";
@@ -126,7 +126,9 @@ function askMutates(tool: AnyTool, input: Json, access: Access): boolean {
   const touches = [access.write, access.commands, access.network].some((list) => (list?.length ?? 0) > 0);
   if (typeof tool.mutates !== "function") return tool.mutates ?? (touches || access.escalation !== undefined);
   try {
-    return (tool.mutates as (input: Json) => boolean)(input);
+    const mutates: unknown = (tool.mutates as (input: Json) => boolean)(input);
+    if (typeof mutates === "boolean") return mutates;
+    throw new TypeError(`mutates gave ${typeName(mutates)}, and not true or false`);
   } catch (cause) {
     throw toolFault(tool, "say whether the call changes something", cause);
   }

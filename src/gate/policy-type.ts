@@ -1,3 +1,4 @@
+/** What decisions depend on, as a type that the files of this folder share. */
 import type { NetworkGrant } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
 import type { Surroundings } from "./command/look.ts";

@@ -110,8 +110,18 @@ async function insert({ path, insert_line: after, new_str: added }: Input, ctx: 
   return `Inserted into ${path} after line ${after}.`;
 }
 
+/** A longer view is cut, and says so. */
+const mostLines = 2_000;
+
 async function view({ path, view_range: range }: Input, ctx: ToolContext): Promise<string> {
   const [first = 1, last = -1] = range ?? [];
-  const slice = await ctx.files.slice(path, first, last < 0 ? first + 1_999 : last, { maxLineBytes: 2_000 });
-  return slice.lines.map((line, index) => `${first + index}\t${line}`).join("\n");
+  if (first < 1) throw new CallError("invalid_input", "view_range begins at line 1 or later.");
+  const end = last < 0 ? first + mostLines - 1 : last;
+  const slice = await ctx.files.slice(path, first, end, { maxLineBytes: 2_000 });
+  if (slice.lines.length === 0 && first > 1)
+    throw new CallError("invalid_input", `${path} has fewer than ${first} lines.`);
+  const shown = slice.lines.map((line, index) => `${first + index}\t${line}`);
+  return [...shown, ...(last < 0 && slice.more ? [`(More lines follow; the next is line ${end + 1}.)`] : [])].join(
+    "\n",
+  );
 }

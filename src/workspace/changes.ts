@@ -1,3 +1,7 @@
+/**
+ * What a session changes on disk: the diff of a turn, and what can be taken back. `workspace/` reads and
+ * writes the files of one folder. It knows no model, runs no command and asks nobody.
+ */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { RunLater } from "../gate/run-later.ts";
 import type { FileChange } from "../runtime/files.ts";
@@ -57,7 +61,8 @@ export function createChangeTracker(
   let differ: TurnDiffer | undefined;
   let beginning: Promise<void> | undefined;
   let commands: CommandUndo | undefined;
-  let running: Permitted | undefined;
+  /** The commands that run now and can be undone, by their calls. */
+  const running = new Map<string, Permitted>();
   const load = async () => {
     const { createTurnDiffer } = await import("./turn-diff.ts");
     return (differ ??= createTurnDiffer({
@@ -73,17 +78,19 @@ export function createChangeTracker(
       if (!call.mutates) return undefined;
       await (beginning ??= begin());
       // A call that runs again with a wider grant was remembered before it ran first.
-      if (running?.id === call.id || !isLookedAt(call, undo)) return undefined;
+      if (running.has(call.id) || !isLookedAt(call, undo)) return undefined;
       const { createCommandUndo, commandLimits } = await import("./command-undo.ts");
       commands ??= createCommandUndo(workspace, log, { ...commandLimits, except });
-      const why = commands.before();
-      running = why === undefined ? call : undefined;
+      // Beside another command nothing new is remembered. Whichever ends first is told what both have done until then.
+      const why = running.size > 0 ? undefined : commands.before();
+      if (why === undefined) running.set(call.id, call);
       return why;
     },
     afterCall(id, turn, now) {
-      if (running?.id !== id) return undefined;
-      const [command] = running.access.commands ?? [];
-      running = undefined;
+      const call = running.get(id);
+      if (call === undefined) return undefined;
+      running.delete(id);
+      const [command] = call.access.commands ?? [];
       return commands?.after(command?.argv ?? [command?.shell ?? ""], turn, now);
     },
     note(change) {
@@ -91,6 +98,7 @@ export function createChangeTracker(
       log.record(change);
     },
     endTurn(turn, now) {
+      running.clear(); // a call that failed with a fault has not come back
       const warning = log.close(turn, now);
       const told = warning === undefined ? {} : { warning };
       if (beginning === undefined) return told;

@@ -1,3 +1,7 @@
+/**
+ * The files of a folder at one moment, within limits: no ignored ones, no links, and of large files only
+ * that they changed.
+ */
 import { lstatSync, readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 import ignore, { type Ignore } from "ignore";

@@ -1,3 +1,4 @@
+/** The diff of a turn: the folder before it and after it, compared, with renames found as git finds them. */
 import { createHash } from "node:crypto";
 import { defined } from "../base/json.ts";
 import { kindOf, runLater, type RunLater } from "../gate/run-later.ts";

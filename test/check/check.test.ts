@@ -216,6 +216,18 @@ test("a tool that cannot say what it touches is not run", async () => {
   expect(error).toMatchObject({ code: "failed", message: "b could not say what the call would touch: oops" });
 });
 
+test.each([undefined, null, 0, Promise.resolve(false)])(
+  "a tool that gives %s where it has to say whether the call changes something is not run",
+  async (given) => {
+    // As a tool in JavaScript may be written.
+    const broken = { name: "b", description: "", input: {}, mutates: () => given as unknown as boolean, run };
+    expect(await failure(check(ask(broken, "{}"), at))).toMatchObject({
+      code: "failed",
+      message: expect.stringContaining("b could not say whether the call changes something: mutates gave"),
+    });
+  },
+);
+
 const patch = defineTool({
   name: "apply_patch",
   description: "",

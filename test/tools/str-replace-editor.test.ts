@@ -45,6 +45,18 @@ test("a file is created, inserted into and viewed", async () => {
   ).rejects.toThrow(/3 lines/);
 });
 
+test("a view that does not reach the end of the file says so, and one from behind its end is an error", async () => {
+  writeFileSync(join(ws, "f"), "x\n".repeat(2_001));
+  const view = (range?: readonly number[]) =>
+    ask("str_replace_editor", { command: "view", path: "f", ...(range ? { view_range: range } : {}) });
+  const whole = String(await view()).split("\n");
+  expect(whole.slice(-2)).toEqual(["2000\tx", "(More lines follow; the next is line 2001.)"]);
+  expect(await view([2_000, -1])).toBe("2000\tx\n2001\tx");
+  expect(await view([1, 2])).toBe("1\tx\n2\tx");
+  await expect(view([2_002, -1])).rejects.toThrow(/fewer than 2002 lines/);
+  await expect(view([-3, -1])).rejects.toThrow(/line 1 or later/);
+});
+
 test("of edits made at the same time none is lost", async () => {
   writeFileSync(join(ws, "f"), Array.from({ length: 10 }, (_, index) => `<${index}>`).join("\n"));
   await Promise.all(Array.from({ length: 10 }, (_, index) => edit({ old_str: `<${index}>`, new_str: `(${index})` })));

@@ -1,3 +1,4 @@
+/** Replacing a text that must occur exactly once, and saying where it is if it does not. */
 import { CallError } from "../../index.ts";
 import { nearestPlace } from "../patch/nearest.ts";
 

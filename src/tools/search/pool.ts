@@ -1,3 +1,4 @@
+/** Threads that search, so that a pattern that takes for ever can be ended. */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { CallError } from "../../index.ts";

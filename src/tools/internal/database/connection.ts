@@ -1,3 +1,4 @@
+/** What the databases have in common. */
 import type { SqlValue, Statement } from "./sql.ts";
 
 /** An open database, for one statement. */
