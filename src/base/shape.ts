@@ -49,6 +49,7 @@ export function checkShape(value: unknown, shape: Shape, path: Path): ShapeProbl
       ? undefined
       : wrong(path, `must be a number above ${shape.above}`);
   if ("either" in shape) {
+    if (shape.either.some((one) => isPlainFit(value, one))) return undefined;
     const problems = shape.either.map((one) => checkShape(value, one, path));
     if (problems.includes(undefined)) return undefined;
     // If one of the forms was meant and something inside it is wrong, that is reported.
@@ -76,16 +77,21 @@ function checkFields(
   shape: Extract<Shape, { readonly fields: unknown }>,
   path: Path,
 ): ShapeProblem | undefined {
-  const unknown = first(Object.entries(value), (entry, name) => {
+  for (const name of Object.keys(value)) {
+    const entry = value[name];
     const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
-    if (field !== undefined) return entry === undefined ? undefined : checkShape(entry, field, [...path, name]);
+    // Most fields are of a plain type and fit, and need no path: a start checks hundreds.
+    if (field !== undefined && (entry === undefined || isPlainFit(entry, field))) continue;
     const full = [...path, name];
-    return {
-      path: full,
-      message: `there is no ${shape.noun ?? "setting"} '${describePath(full)}'${guess(name, Object.keys(shape.fields))}`,
-    };
-  });
-  if (unknown !== undefined) return unknown;
+    const problem =
+      field === undefined
+        ? {
+            path: full,
+            message: `there is no ${shape.noun ?? "setting"} '${describePath(full)}'${guess(name, Object.keys(shape.fields))}`,
+          }
+        : checkShape(entry, field, full);
+    if (problem !== undefined) return problem;
+  }
   const missing = (shape.required ?? []).filter((name) => value[name] === undefined).map((name) => `'${name}'`);
   return missing.length === 0 ? undefined : wrong(path, `needs ${missing.join(", ")}`);
 }
@@ -156,6 +162,10 @@ function fitsType(value: unknown, type: keyof typeof words): boolean {
   if (type === "strings") return Array.isArray(value) && value.every((entry) => typeof entry === "string");
   if (type === "number") return typeof value === "number" && !Number.isNaN(value);
   return type === "table" ? isObject(value) : typeof value === type;
+}
+
+function isPlainFit(value: unknown, shape: Shape): boolean {
+  return typeof shape === "string" && fitsType(value, shape);
 }
 
 function isObjectLike(value: unknown): value is Record<string, unknown> {

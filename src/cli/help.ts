@@ -176,7 +176,7 @@ function columns(rows: readonly (readonly [string, string])[]): string {
  */
 export function describeMistake(error: unknown, target: Target, path: string): string {
   if (error instanceof FlagNotFoundError)
-    return `there is no flag ${dashed(error.input)}${didYouMean(near(error.input, error.corrections).map(dashed))}`;
+    return `there is no flag ${dashed(error.input)}${didYouMean(nearFlags(error, target).map(dashed))}`;
   if (error instanceof AliasNotFoundError) return `there is no flag -${error.input}`;
   if (error instanceof ArgumentParseError)
     return `${place(error.externalFlagNameOrPlaceholder)}: ${toText(error.exception)}`;
@@ -186,10 +186,8 @@ export function describeMistake(error: unknown, target: Target, path: string): s
     const { externalFlagName: name, nextFlagName: next } = error;
     return `${place(name)} needs a value${next === undefined ? "" : `, and ${place(next)} follows it`}`;
   }
-  if (error instanceof UnexpectedPositionalError && !("parameters" in target)) {
-    const names = target.getAllEntries().map(({ name }) => name.original);
-    return `there is no command '${path} ${error.input}'${didYouMean(nearest(error.input, names, 1))}`;
-  }
+  if (error instanceof UnexpectedPositionalError && !("parameters" in target))
+    return unknownName(error.input, target, path);
   if (error instanceof UnexpectedPositionalError)
     return `'${error.input}' is one argument too many: it takes ${error.expectedCount === 0 ? "none" : error.expectedCount}`;
   if (error instanceof UnsatisfiedPositionalError)
@@ -201,14 +199,21 @@ export function describeMistake(error: unknown, target: Target, path: string): s
   return toText(error);
 }
 
-/** Stricli's corrections are within a number of letters, however short the word is: `foo` is not a slip of `cwd`. */
-function near(input: string, corrections: readonly string[]): readonly string[] {
-  return corrections.filter((word) => distance(input, word) * 2 <= input.length);
+/** Stricli has seen another spelling of a flag, or else a slip is looked for. `foo` is not a slip of `cwd`. */
+function nearFlags({ input, corrections }: FlagNotFoundError, target: Target): readonly string[] {
+  const flags = "parameters" in target ? Object.keys(target.parameters.flags ?? {}).map(toKebab) : [];
+  const found = corrections.length > 0 ? corrections : nearest(input, flags, 1);
+  return found.filter((word) => distance(input, word) * 2 <= input.length);
 }
 
-/** The end of a sentence about a word that nobody knows. Stricli puts some corrections between backquotes. */
-export function didYouMean(corrections: readonly string[]): string {
-  const words = corrections.map((word) => word.replaceAll("`", ""));
+/** A group was given the name of a command that it does not have. */
+export function unknownName(input: string, target: Target, path: string): string {
+  const names = "parameters" in target ? [] : target.getAllEntries().map(({ name }) => name.original);
+  return `there is no command '${path} ${input}'${didYouMean(nearest(input, names, 1))}`;
+}
+
+/** The end of a sentence about a word that nobody knows. */
+function didYouMean(words: readonly string[]): string {
   return words.length === 0 ? "" : `; did you mean ${words.join(" or ")}?`;
 }
 

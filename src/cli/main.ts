@@ -1,6 +1,5 @@
 import { homedir } from "node:os";
 import type { StricliProcess } from "@stricli/core";
-import { nearest } from "../base/text.ts";
 import { exitCodes, isTerminal, openOutputsLate, print, say, whenPrinted, write } from "./io.ts";
 import { routes, synonyms } from "./routes.ts";
 import { version } from "./version.ts";
@@ -16,7 +15,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const name = synonyms.get(asked) ?? asked;
   const given = asked === first ? rest : argv;
   const loaded = await loadCommand(name, given);
-  if (loaded === undefined) return unknownCommand(name);
+  if (loaded === undefined) return await unknownCommand(name);
   if (asksForHelp(given) || loaded.isWholeGroup) return print(loaded.formatHelp(loaded.root, [name, ...given]));
   const host = stricliHost();
   await loaded.stricli.run(loaded.app, [name, ...given], { process: host });
@@ -31,7 +30,7 @@ async function loadCommand(name: string, given: readonly string[] = []) {
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
   if (route === undefined) return undefined;
   const [{ command }, stricli, help] = await Promise.all([route.load(), import("@stricli/core"), import("./help.ts")]);
-  const { describeMistake, didYouMean, findTarget, formatHelp, withShortFlags } = help;
+  const { describeMistake, findTarget, formatHelp, unknownName, withShortFlags } = help;
   const root = stricli.buildRouteMap({
     routes: { [name]: withShortFlags(command) },
     docs: { brief: route.brief },
@@ -40,13 +39,17 @@ async function loadCommand(name: string, given: readonly string[] = []) {
   const hint = `(callgate ${path} --help)`;
   const app = stricli.buildApplication(root, {
     name: "callgate",
-    scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
+    scanner: {
+      caseStyle: "allow-kebab-for-camel",
+      allowArgumentEscapeSequence: true,
+      // Stricli measures each flag against its own two, which takes longer than reading it. Help does this, for mistakes only.
+      distanceOptions: { threshold: 0, weights: { insertion: 1, deletion: 1, substitution: 1, transposition: 1 } },
+    },
     localization: {
       text: {
         ...stricli.text_en,
         exceptionWhileParsingArguments: (error) => `callgate: ${describeMistake(error, target, path)} ${hint}`,
-        noCommandRegisteredForInput: ({ input, corrections }) =>
-          `callgate: there is no command '${path} ${input}'${didYouMean(corrections)} ${hint}`,
+        noCommandRegisteredForInput: ({ input }) => `callgate: ${unknownName(input, target, path)} ${hint}`,
       },
     },
     documentation: { disableAnsiColor: !isTerminal() || process.env["NO_COLOR"] !== undefined },
@@ -100,7 +103,8 @@ async function propose(words: readonly string[]): Promise<void> {
   for (const { completion } of found) print(completion);
 }
 
-function unknownCommand(name: string): void {
+async function unknownCommand(name: string): Promise<void> {
+  const { nearest } = await import("../base/text.ts");
   const [guess] = nearest(name, Object.keys(routes), 1);
   say(
     `callgate: there is no command '${name}'${guess ? `; did you mean '${guess}'?` : ""} (callgate --help lists them)`,

@@ -171,7 +171,9 @@ export function createPolicy(options: PolicyOptions): Policy {
   const settings = toSettings(options.settings?.approval, options.settings?.sandbox);
   const home = options.home ?? homedir();
   const workspace = resolveReal(options.workspace, "/") ?? options.workspace;
-  const real = (path: string) => resolveReal(path, workspace) ?? path;
+  // Most masked places lie in one folder, the user's.
+  const seen = new Map<string, string>();
+  const real = (path: string) => resolveReal(path, workspace, seen) ?? path;
   const { confinement, extraWritableRoots = [], readableRoots = [] } = options;
   const { sandbox } = settings;
   const inPolicy = {

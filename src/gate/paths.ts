@@ -41,7 +41,8 @@ function follow(path: string, links: number, seen: Map<string, string>): string 
       return real;
     }
     if (isName) {
-      const folder = slash === 0 ? "/" : follow(path.slice(0, slash), links, seen);
+      const above = slash === 0 ? "/" : path.slice(0, slash);
+      const folder = seen.get(above) ?? follow(above, links, seen);
       if (folder === undefined) return undefined;
       const next = join(folder, name);
       // What does not exist is no link, but `missing/../link` is one as soon as somebody makes `missing`.
@@ -186,7 +187,8 @@ export function defaultMask(home: string): readonly string[] {
     "/var/run/docker.sock",
     "/run/docker.sock",
   ];
-  return [...inHome.map((name) => join(home, name)), ...system];
+  const folder = join(home, "/");
+  return [...inHome.map((name) => folder + name), ...system];
 }
 
 /**

@@ -55,9 +55,24 @@ function createNormalized(schema: unknown, target: SchemaTarget, { maxBytes }: N
   const root = lower(toRoot(readShape(source, "", trail), at), at);
   const table = lowerDefinitions(at);
   const whole = table ? { ...root, $defs: table } : root;
-  if (isObject(schema)) listDifferences(schema, whole, trail);
-  const lowered = maxBytes === undefined ? whole : shrink(whole, maxBytes, at.rules, trail);
-  return { schema: lowered, changes: trail.changes() };
+  const listAll = () => {
+    if (isObject(schema)) listDifferences(schema, whole, trail);
+    return trail.changes();
+  };
+  if (maxBytes === undefined) return withLateChanges(whole, listAll);
+  listAll();
+  return { schema: shrink(whole, maxBytes, at.rules, trail), changes: trail.changes() };
+}
+
+/** A request needs the schema only, and to compare it with the one that came takes a fifth of the time. */
+function withLateChanges(schema: JsonObject, listAll: () => readonly Change[]): Normalized {
+  let changes: readonly Change[] | undefined;
+  return {
+    schema,
+    get changes() {
+      return (changes ??= listAll());
+    },
+  };
 }
 
 /** The schema without its own faults. */

@@ -1,4 +1,4 @@
-import { closeSync, linkSync, lstatSync, openSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { closeSync, linkSync, lstatSync, openSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorCode } from "../base/error.ts";
 
@@ -25,7 +25,7 @@ export function lockFile(path: string, pid: number = process.pid): () => void {
   }
   held.add(lock);
   return () => {
-    if (held.delete(lock) && readHolder(lock) === mine) rmSync(lock, { force: true });
+    if (held.delete(lock) && readHolder(lock) === mine) removeFile(lock);
   };
 }
 
@@ -46,7 +46,16 @@ function create(lock: string, name: string): boolean {
     if (!linkless.has(code)) throw error;
     return createUnlinked(lock, name);
   } finally {
-    rmSync(own, { force: true });
+    removeFile(own);
+  }
+}
+
+/** It may be gone already. Not `rmSync`, which loads what it needs to remove folders. */
+function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
   }
 }
 
@@ -75,7 +84,7 @@ function removeStale(lock: string, isStale: () => boolean): void {
     return pause(1); // another process is at it
   }
   try {
-    if (isStale()) rmSync(lock, { force: true });
+    if (isStale()) removeFile(lock);
   } finally {
     unlock();
   }

@@ -18,8 +18,11 @@ export interface SessionSummary {
 
 /** An id for a new session. Ids sort by time, and are unique by chance: `20261115-215501-3f9a1c`. */
 export function createSessionId(now: Date, random: () => number = Math.random): string {
-  const stamp = now.toISOString().replaceAll(/[-:]/g, "").slice(0, 15).replace("T", "-");
-  return `${stamp}-${Math.floor(random() * 0x1000000)
+  // Not `toISOString`, whose first use in a process reads the system's time zone.
+  const day = [now.getUTCFullYear(), now.getUTCMonth() + 1, now.getUTCDate()];
+  const time = [now.getUTCHours(), now.getUTCMinutes(), now.getUTCSeconds()];
+  const stamp = (parts: readonly number[]) => parts.map((part) => String(part).padStart(2, "0")).join("");
+  return `${stamp(day)}-${stamp(time)}-${Math.floor(random() * 0x1000000)
     .toString(16)
     .padStart(6, "0")}`;
 }

@@ -21,9 +21,11 @@ describe.each(schemaTargets)("%s", (target) => {
   test("any JSON value gives a schema the target takes, twice the same", () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue({ maxDepth: 6 }), schemaLike), (value) => {
-        const { schema } = normalize(value, target);
+        const { schema, changes } = normalize(value, target);
         expect(checkTarget(schema, target)).toEqual([]);
         expect(normalize(schema, target).schema).toEqual(schema);
+        // Without a limit, they are listed when they are asked for.
+        expect(normalize(value, target, { maxBytes: Infinity })).toEqual({ schema, changes });
       }),
       { numRuns: 400, interruptAfterTimeLimit: 10_000, markInterruptAsFailure: true },
     );

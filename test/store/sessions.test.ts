@@ -25,6 +25,7 @@ test("ids sort as their times do, and lie in the folder of their month", () => {
     fc.property(time, time, fc.double({ min: 0, max: 0.999, noNaN: true }), (a, b, chance) => {
       const [first, second] = [createSessionId(a, () => chance), createSessionId(b, () => 1 - chance - 0.001)];
       expect(first).toMatch(/^\d{8}-\d{6}-[0-9a-f]{6}$/);
+      expect(first.slice(0, 15).replaceAll("-", "")).toBe(a.toISOString().slice(0, 19).replaceAll(/[-:T]/g, ""));
       if (Math.floor(a.getTime() / 1000) < Math.floor(b.getTime() / 1000)) expect(first < second).toBe(true);
     }),
   );

@@ -6,6 +6,7 @@ const longestSaid = 600;
 /** The description, followed by what was dropped. It is added once, however often a schema is normalised. */
 export function describe(description: string | undefined, said: readonly string[]): string {
   const own = description ?? "";
+  if (said.length === 0) return own;
   const fresh = [...new Set(said)].filter((words) => !own.includes(words)).join("; ");
   if (fresh === "") return own;
   const words = fresh.length > longestSaid ? `${fresh.slice(0, longestSaid)}…` : fresh;

@@ -3,6 +3,7 @@
  * values. Reading never fails; what makes no sense is left out and reported.
  */
 import { defined, isObject, type Json } from "../../base/json.ts";
+import { escapeKey, isPlainValue, type Limits, readKeywords, readLimits } from "./keywords.ts";
 import type { Trail } from "./trail.ts";
 
 const typeNames = ["string", "number", "integer", "boolean", "object", "array", "null"] as const;
@@ -19,7 +20,7 @@ export interface Shape {
   readonly additional?: boolean | Shape;
   readonly items?: Shape;
   /** Bounds, pattern, format: keyword to value. */
-  readonly limits: ReadonlyMap<string, number | string | boolean>;
+  readonly limits: Limits;
   readonly anyOf?: readonly Shape[];
   readonly allOf?: readonly Shape[];
   readonly ref?: string;
@@ -33,31 +34,6 @@ export interface Shape {
 
 /** Real schemas nest at most 13 deep, and no provider accepts 40. */
 const deepest = 40;
-const deepestValue = 20;
-
-const limitTypes = new Map<string, "number" | "string" | "boolean">([
-  ...(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"] as const).map(
-    (key) => [key, "number"] as const,
-  ),
-  ...(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] as const).map(
-    (key) => [key, "number"] as const,
-  ),
-  ["pattern", "string"],
-  ["format", "string"],
-  ["uniqueItems", "boolean"],
-]);
-
-const words = (text: string): readonly string[] => text.split(" ");
-/** Keywords that only say something about the schema. */
-const silent = words("$schema $id $comment $anchor id title examples example deprecated readOnly writeOnly");
-const structural = words(
-  "type description default enum const properties required additionalProperties items prefixItems additionalItems anyOf oneOf allOf $ref nullable $defs definitions",
-);
-const understood = new Set([...silent, ...structural, ...limitTypes.keys()]);
-/** Known keywords that no target can express. They become words. */
-const spoken = words(
-  "not if then else patternProperties propertyNames dependentRequired dependentSchemas dependencies contains unevaluatedProperties unevaluatedItems",
-);
 
 export function readShape(source: unknown, at: string, trail: Trail, depth = 0): Shape {
   const empty: Shape = { limits: new Map(), said: [], at };
@@ -74,8 +50,7 @@ export function readShape(source: unknown, at: string, trail: Trail, depth = 0):
   const below = (inner: unknown, path: string) => readShape(inner, `${at}/${path}`, trail, depth + 1);
   return {
     at,
-    limits: readLimits(source, at, trail),
-    said: readSaid(source, at, trail),
+    ...readKeywords(source, at, trail),
     ...readWords(source),
     ...readTypes(source, at, trail),
     ...readObject(source, at, trail, below),
@@ -84,25 +59,46 @@ export function readShape(source: unknown, at: string, trail: Trail, depth = 0):
   };
 }
 
+/** Most parts of a schema say nothing of most kinds. */
+const nothing: Partial<Shape> = {};
+const combining = ["anyOf", "oneOf", "allOf", "$ref"] as const;
+
 type Below = (inner: unknown, path: string) => Shape;
 
 function readWords(source: Record<string, unknown>): Partial<Shape> {
-  const words = [source["description"], source["title"]].find((text) => typeof text === "string" && text !== "");
-  const value = source["default"];
+  const { description, title, default: value } = source;
+  const words = isText(description) ? description : isText(title) ? title : undefined;
   return {
-    ...(typeof words === "string" ? { description: words } : {}),
-    ...(isPlainValue(value) ? { default: value } : {}),
+    ...(words === undefined ? nothing : { description: words }),
+    ...(isPlainValue(value) ? { default: value } : nothing),
   };
 }
 
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
 function readTypes(source: Record<string, unknown>, at: string, trail: Trail): Partial<Shape> {
-  const named = [source["type"]].flat().filter((name): name is TypeName => typeNames.includes(name as TypeName));
+  const { type } = source;
+  // Nearly every schema.
+  if (
+    isTypeName(type) &&
+    source["nullable"] !== true &&
+    source["enum"] === undefined &&
+    !Object.hasOwn(source, "const")
+  )
+    return { types: [type] };
+  const named = [type].flat().filter(isTypeName);
   const nullable = source["nullable"] === true && named.length > 0 ? ["null" as const] : [];
   const types = [...new Set([...named, ...nullable])];
-  if (source["type"] !== undefined && named.length !== [source["type"]].flat().length)
+  if (type !== undefined && named.length !== [type].flat().length)
     trail.change(`${at}/type`, "an unknown type was left out");
   const values = readValues(source, at, trail);
   return { ...(types.length > 0 ? { types } : {}), ...(values ? { enum: values } : {}) };
+}
+
+function isTypeName(name: unknown): name is TypeName {
+  return typeNames.includes(name as TypeName);
 }
 
 function readValues(source: Record<string, unknown>, at: string, trail: Trail): readonly Json[] | undefined {
@@ -122,28 +118,14 @@ function uniqueValues(values: readonly Json[]): readonly Json[] {
   return [...seen.values()];
 }
 
-/** JSON that may be copied as it is. What is too deep to be written again may not. */
-function isPlainValue(value: unknown): value is Json {
-  if (value === undefined) return false;
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > deepestValue) return false;
-    level = level.flatMap((inner) => (typeof inner === "object" && inner !== null ? Object.values(inner) : []));
-  }
-  return true;
-}
-
 function readObject(source: Record<string, unknown>, at: string, trail: Trail, below: Below): Partial<Shape> {
-  const properties = source["properties"];
+  const { properties, required: named, additionalProperties: others } = source;
+  if (properties === undefined && named === undefined && others === undefined) return nothing;
   const map = isObject(properties) ? readProperties(properties, at, trail, below) : undefined;
   if (properties !== undefined && !map)
     trail.change(`${at}/properties`, "properties is not an object and was left out");
-  const required = Array.isArray(source["required"])
-    ? [...new Set(source["required"].filter((name) => typeof name === "string"))]
-    : undefined;
-  if (source["required"] !== undefined && !required)
-    trail.change(`${at}/required`, "required is not a list and was left out");
-  const others = source["additionalProperties"];
+  const required = Array.isArray(named) ? [...new Set(named.filter((name) => typeof name === "string"))] : undefined;
+  if (named !== undefined && !required) trail.change(`${at}/required`, "required is not a list and was left out");
   const additional =
     typeof others === "boolean" ? others : isObject(others) ? below(others, "additionalProperties") : undefined;
   return {
@@ -177,7 +159,7 @@ function readArray(source: Record<string, unknown>, at: string, trail: Trail, be
   const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : undefined;
   if (tuple)
     return readTuple(tuple, Array.isArray(prefixItems) ? "prefixItems" : "items", source, { at, trail, below });
-  if (items === undefined) return {};
+  if (items === undefined) return nothing;
   if (isObject(items) || typeof items === "boolean") return { items: below(items, "items") };
   trail.change(`${at}/items`, "items is not a schema and was left out");
   return {};
@@ -217,6 +199,7 @@ function fingerprint(shape: Shape): string {
 }
 
 function readCombinators(source: Record<string, unknown>, at: string, trail: Trail, below: Below): Partial<Shape> {
+  if (!combining.some((keyword) => source[keyword] !== undefined)) return nothing;
   const list = (keyword: string) =>
     Array.isArray(source[keyword])
       ? source[keyword].map((branch: unknown, index) => below(branch, `${keyword}/${index}`))
@@ -235,65 +218,4 @@ function readCombinators(source: Record<string, unknown>, at: string, trail: Tra
     ...(all.length > 0 ? { allOf: all } : {}),
     ...defined({ ref }),
   };
-}
-
-function readLimits(
-  source: Record<string, unknown>,
-  at: string,
-  trail: Trail,
-): ReadonlyMap<string, number | string | boolean> {
-  const limits = new Map<string, number | string | boolean>();
-  for (const [keyword, type] of limitTypes) {
-    const value = source[keyword];
-    if (value === undefined) continue;
-    // Draft 4 wrote `minimum: 3, exclusiveMinimum: true`.
-    const bound =
-      keyword === "exclusiveMinimum"
-        ? source["minimum"]
-        : keyword === "exclusiveMaximum"
-          ? source["maximum"]
-          : undefined;
-    if (value === true && typeof bound === "number") limits.set(keyword, bound);
-    else if (isLimit(keyword, type, value)) limits.set(keyword, value);
-    else trail.change(`${at}/${keyword}`, `${keyword} has no usable value and was left out`);
-  }
-  return limits;
-}
-
-function isLimit(keyword: string, type: string, value: unknown): value is number | string | boolean {
-  if (typeof value !== type) return false;
-  if (typeof value !== "number") return true;
-  if (keyword === "multipleOf") return value > 0;
-  return (
-    Number.isFinite(value) && (!/Length|Items|Properties/.test(keyword) || (Number.isInteger(value) && value >= 0))
-  );
-}
-
-function readSaid(source: Record<string, unknown>, at: string, trail: Trail): readonly string[] {
-  const said: string[] = [];
-  for (const keyword of spoken) {
-    if (source[keyword] === undefined) continue;
-    trail.change(`${at}/${keyword}`, `${keyword} was left out`);
-    const words = shortText(source[keyword]);
-    if (words !== undefined) said.push(`${keyword}: ${words}`);
-  }
-  for (const keyword of silent) {
-    if (source[keyword] !== undefined) trail.change(`${at}/${keyword}`, `${keyword} was left out`);
-  }
-  for (const keyword of Object.keys(source)) {
-    if (!understood.has(keyword) && !spoken.includes(keyword))
-      trail.change(`${at}/${escapeKey(keyword)}`, "an unknown keyword was left out");
-  }
-  return said;
-}
-
-/** Short enough for a description, or left out. */
-function shortText(value: unknown): string | undefined {
-  if (!isPlainValue(value)) return undefined;
-  const text = JSON.stringify(value);
-  return text.length <= 200 ? text : undefined;
-}
-
-function escapeKey(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
 }
