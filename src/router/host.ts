@@ -7,7 +7,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { EnvironmentPolicy } from "../runtime/environment.ts";
-import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
+import { createFileMemory, createFiles, toFileChange, type FileChange } from "../runtime/files.ts";
 import { defaultKeepBytes, keepWhole, newKept } from "../runtime/kept.ts";
 import type { Capabilities } from "../runtime/context.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
@@ -110,9 +110,9 @@ export function createHost(options: HostOptions): Host {
             cwd,
             grant,
             memory,
-            onChange(change, texts) {
-              onCallChange(change, texts);
-              onFileChange?.(change);
+            onChange(change) {
+              onCallChange(change);
+              onFileChange?.(toFileChange(change));
             },
           }),
         exec: (scope) =>

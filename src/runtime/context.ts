@@ -8,7 +8,7 @@ import type { ChangedText, Emit, MakeCall } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolProgress } from "../spec/tool.ts";
 import type { Json } from "../base/json.ts";
 import { createAsk } from "./ask.ts";
-import type { FileChange, KnownTexts } from "./files.ts";
+import type { Content, ContentChange } from "./files.ts";
 import type { HeldRun } from "./process/child.ts";
 import type { ProxiedRequest } from "./proxy.ts";
 import type { Stop } from "./stop.ts";
@@ -31,7 +31,7 @@ export interface CallScope {
   readonly onOutput: (chunk: ExecChunk) => void;
   readonly onRequest: (request: ProxiedRequest) => void;
   readonly onPrograms: (programs: StartedPrograms) => void;
-  readonly onFileChange: (change: FileChange, texts: KnownTexts) => void;
+  readonly onFileChange: (change: ContentChange) => void;
   /** Called when a command met the sandbox's limits, which the handler itself may not notice. */
   readonly onDenied: (denial: Denial) => void;
   /** A command of this call has ended, and its writes are held. */
@@ -163,7 +163,7 @@ function createScope({ permitted, options, stop, idempotencyKey, onDenied, onHel
     grant,
     onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
     onPrograms: (programs) => emit({ type: "exec.programs", id, ...programs }),
-    onFileChange: (change, texts) => emit({ type: "file.changed", id, ...toChangedText(change, texts) }),
+    onFileChange: (change) => emit({ type: "file.changed", id, ...toChangedText(change) }),
     get signal() {
       return stop.signal;
     },
@@ -173,18 +173,23 @@ function createScope({ permitted, options, stop, idempotencyKey, onDenied, onHel
 /** Larger changes are reported without their content. The content is for showing only; undo does not use it. */
 const maxChangedBytes = 256 * 1024;
 
-function toChangedText({ path, before, after }: FileChange, texts: KnownTexts): ChangedText {
+function toChangedText({ path, before, after }: ContentChange): ChangedText {
   const change = before === undefined ? "created" : after === undefined ? "removed" : "changed";
-  const was = toText(before, texts.before);
-  const is = toText(after, texts.after);
+  const was = before && toText(before);
+  const is = after && toText(after);
   return { path, change, ...(was === undefined ? {} : { before: was }), ...(is === undefined ? {} : { after: is }) };
 }
 
-function toText(bytes: Uint8Array | undefined, known: string | undefined): string | undefined {
-  if (bytes === undefined || bytes.length > maxChangedBytes) return undefined;
-  if (known !== undefined) return known.includes("\0") ? undefined : known;
+function toText(content: Content): string | undefined {
+  if ("text" in content) {
+    const { text } = content;
+    // A character has at most three bytes here, so most texts need not be counted.
+    const isLarge = text.length * 3 > maxChangedBytes && Buffer.byteLength(text) > maxChangedBytes;
+    return isLarge || text.includes("\0") ? undefined : text;
+  }
+  const { bytes } = content;
   // Text in another encoding, and data that is not text, cannot be shown.
-  const isText = isUtf8(bytes) && !bytes.includes(0);
+  const isText = bytes.length <= maxChangedBytes && isUtf8(bytes) && !bytes.includes(0);
   return isText ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString() : undefined;
 }
 

@@ -7,13 +7,13 @@ import type { Files } from "../spec/capability.ts";
 import { createFolderKeeper, hasHandles, openResolved } from "./files/fd.ts";
 import { createGuard } from "./files/guard.ts";
 import { createPathSet } from "./files/paths.ts";
-import { listFolder, listNames, maxWholeBytes, readWhole, slice, statEntry } from "./files/reading.ts";
+import { listFolder, listNames, maxWholeBytes, readBytes, readText, slice, statEntry } from "./files/reading.ts";
 import { withHeld, type FileMemory, type FilesOptions, type Scope } from "./files/scope.ts";
-import { decodeText } from "./files/text.ts";
 import { copy, move } from "./files/transfer.ts";
 import { makeFolder, remove, whereWritten, write } from "./files/writing.ts";
 
-export type { FileChange, FileMemory, FilesOptions, KnownTexts } from "./files/scope.ts";
+export { toFileChange } from "./files/scope.ts";
+export type { Content, ContentChange, FileChange, FileMemory, FilesOptions } from "./files/scope.ts";
 
 /** `known` is what an earlier process of the same conversation had seen. */
 export function createFileMemory(known: Iterable<readonly [string, string]> = []): FileMemory & {
@@ -48,18 +48,12 @@ export function createFiles(options: FilesOptions): Files {
   const guard = createGuard({ workspace: options.workspace, grant: options.grant, maskCache: memory.maskCache });
   const handles = options.handles ?? hasHandles();
   const openFolder = handles ? memory.openFolder : openResolved;
-  const scope: Scope = { ...options, guard, memory, handles, openFolder, contents: new WeakMap() };
+  const scope: Scope = { ...options, guard, memory, handles, openFolder, contents: new WeakMap(), scratch: {} };
   return {
     resolve: async (path, use) =>
       use === "read" ? withHeld(scope, path, (held) => held.real) : whereWritten(scope, path),
-    read: async (path) => readWhole(scope, path).bytes,
-    async readText(path, how) {
-      const { bytes, version, mode } = readWhole(scope, path, how?.toWrite);
-      scope.memory.seen.set(version.path, version.token);
-      const { text, bom, encoding } = decodeText(bytes);
-      if (scope.onChange) scope.contents.set(version, { bytes, text: encoding === "utf8" && !bom ? text : undefined });
-      return { text, bom, encoding, version, mode };
-    },
+    read: async (path) => readBytes(scope, path),
+    readText: async (path, how) => readText(scope, path, how?.toWrite),
     slice: async (path, from, to, limits) => slice(scope, path, from, to, { ...defaultSlice, ...limits }),
     async *lines(path, from, to) {
       yield* (await slice(scope, path, from, to, { maxLineBytes: maxWholeBytes, maxBytes: Number.MAX_SAFE_INTEGER }))

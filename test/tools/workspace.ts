@@ -7,7 +7,7 @@ import { createEngine, type EngineOptions } from "../../src/router/engine.ts";
 import type { Grant } from "../../src/spec/access.ts";
 import type { ToolContext } from "../../src/spec/tool.ts";
 import { builtins } from "../../src/tools/index.ts";
-import { createFiles, type FilesOptions } from "../../src/runtime/files.ts";
+import { createFiles, toFileChange, type FileChange, type FilesOptions } from "../../src/runtime/files.ts";
 
 /** A fresh folder of its own. */
 export function newWorkspace(): string {
@@ -27,8 +27,19 @@ export function grantFor(workspace: string, more: Partial<Grant> = {}): Grant {
 }
 
 /** Real files, granted as a session would. */
-export function filesIn(workspace: string, more: Partial<FilesOptions> = {}) {
-  return createFiles({ workspace, cwd: workspace, grant: grantFor(workspace), ...more });
+export function filesIn(workspace: string, more: FilesInOptions = {}) {
+  const { onChange, ...rest } = more;
+  return createFiles({
+    workspace,
+    cwd: workspace,
+    grant: grantFor(workspace),
+    ...rest,
+    ...(onChange === undefined ? {} : { onChange: (change) => onChange(toFileChange(change)) }),
+  });
+}
+
+interface FilesInOptions extends Partial<Omit<FilesOptions, "onChange">> {
+  readonly onChange?: (change: FileChange) => void;
 }
 
 /** A tool's context with real files; what a test does not give is not there to be used. */

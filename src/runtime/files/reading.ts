@@ -2,46 +2,67 @@
 import { closeSync, lstatSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";
-import type { FileEntry, FileName, FileSlice, FileVersion } from "../../spec/capability.ts";
+import type { FileEntry, FileName, FileSlice, FileVersion, TextFile } from "../../spec/capability.ts";
 import { fileError, isErrno, shown } from "./errors.ts";
 import { openPlace, type Held, type Place } from "./fd.ts";
 import type { Guard } from "./guard.ts";
 import { sliceLines, type SliceOptions } from "./lines.ts";
 import { toAbsolute } from "./paths.ts";
-import { openRegular, withFile, withHeld, type Scope } from "./scope.ts";
+import { openRegular, scratchOf, withFile, withHeld, type Scope } from "./scope.ts";
+import { decodeText } from "./text.ts";
 import { tokenOf } from "./version.ts";
 
 /** Larger files are not read into memory; `slice` reads parts of them. */
 export const maxWholeBytes = 256 * 1024 * 1024;
 
-export interface WholeFile {
+export function readBytes(scope: Scope, path: string): Buffer {
+  // A tool gets these bytes, and could reach whatever else lies in the same memory.
+  return withWhole(scope, path, false, Buffer.allocUnsafeSlow, ({ bytes }) => bytes);
+}
+
+export function readText(scope: Scope, path: string, toWrite = false): TextFile {
+  const room = (size: number) => scratchOf(scope.scratch, size);
+  return withWhole(scope, path, toWrite, room, ({ bytes, version, mode }) => {
+    scope.memory.seen.set(version.path, version.token);
+    const { text, bom, encoding } = decodeText(bytes);
+    if (scope.onChange)
+      scope.contents.set(version, encoding === "utf8" && !bom ? { text } : { bytes: Uint8Array.from(bytes) });
+    return { text, bom, encoding, version, mode };
+  });
+}
+
+interface WholeFile {
   readonly bytes: Buffer;
   readonly version: FileVersion;
   readonly mode: number;
 }
 
-export function readWhole(scope: Scope, path: string, toWrite = false): WholeFile {
+function withWhole<T>(
+  scope: Scope,
+  path: string,
+  toWrite: boolean,
+  room: (size: number) => Buffer,
+  use: (file: WholeFile) => T,
+): T {
   return withFile(scope, path, toWrite, (fd, { real, stats }) => {
     if (stats.size > maxWholeBytes) {
       throw new CallError("failed", `${shown(path)} has ${stats.size} bytes: too many to read at once.`, {
         hint: "Read it by lines.",
       });
     }
-    const bytes = readAll(fd, stats.size);
+    const bytes = readAll(fd, room(stats.size), stats.size);
     // The stamp is taken before reading, so a change made while reading shows as a different stamp. A caller that is
     // about to write needs no hash: a file that was merely touched in between is read once more.
     const version = { path: real, token: tokenOf(stats, toWrite ? undefined : bytes) };
-    return { bytes, version, mode: stats.mode & 0o7777 };
+    return use({ bytes, version, mode: stats.mode & 0o7777 });
   });
 }
 
 /** In one system call if the file is as long as it was when it was looked at. */
-function readAll(fd: number, size: number): Buffer {
-  // Not taken from Node's shared pool: a tool gets these bytes, and could then reach whatever else lies in the same
-  // memory.
-  const bytes = Buffer.allocUnsafeSlow(size);
-  const count = size === 0 ? 0 : readSync(fd, bytes);
-  return count > 0 && count === size ? bytes : Buffer.concat([bytes.subarray(0, count), readFileSync(fd)]);
+function readAll(fd: number, room: Buffer, size: number): Buffer {
+  const count = size === 0 ? 0 : readSync(fd, room, 0, size, null);
+  const bytes = room.subarray(0, count);
+  return count > 0 && count === size ? bytes : Buffer.concat([bytes, readFileSync(fd)]);
 }
 
 export async function slice(

@@ -27,10 +27,26 @@ export interface FileChange {
   readonly mode: number;
 }
 
-/** The same contents as text, where that is known without decoding them. */
-export interface KnownTexts {
-  readonly before?: string | undefined;
-  readonly after?: string | undefined;
+/**
+ * What is in a file: as text if it is UTF-8 without a byte-order mark, because then the text says what the bytes are, and
+ * as bytes if it is not, or if nobody decoded it.
+ */
+export type Content = { readonly text: string } | { readonly bytes: Uint8Array };
+
+/** The same as a `FileChange`, before anybody has asked for the bytes. */
+export interface ContentChange {
+  readonly path: string;
+  readonly before: Content | undefined;
+  readonly after: Content | undefined;
+  readonly mode: number;
+}
+
+export function toFileChange({ path, before, after, mode }: ContentChange): FileChange {
+  return { path, before: before && toBytes(before), after: after && toBytes(after), mode };
+}
+
+function toBytes(content: Content): Uint8Array {
+  return "bytes" in content ? content.bytes : Buffer.from(content.text);
 }
 
 export interface FilesOptions {
@@ -39,7 +55,7 @@ export interface FilesOptions {
   readonly grant: Grant;
   readonly memory?: FileMemory;
   /** Called for every file that is changed through this capability. */
-  readonly onChange?: (change: FileChange, texts: KnownTexts) => void;
+  readonly onChange?: (change: ContentChange) => void;
   /** False: resolved paths are used instead of handles, for systems without /proc. */
   readonly handles?: boolean;
 }
@@ -56,12 +72,27 @@ export interface Scope extends FilesOptions {
    * together with the earlier content.
    */
   readonly contents: WeakMap<FileVersion, Content>;
+  readonly scratch: Scratch;
 }
 
-/** The text is left out if encoding it as UTF-8 would give other bytes. */
-interface Content {
-  readonly bytes: Uint8Array;
-  readonly text?: string | undefined;
+/**
+ * Memory for the bytes of one file while it is decoded or written. What lies in it is never handed out, because the next
+ * file overwrites it.
+ */
+export interface Scratch {
+  bytes?: Buffer;
+}
+
+const leastScratch = 32 * 1024;
+/** What needs more gets memory of its own, which is not kept. */
+export const mostScratch = 512 * 1024;
+
+export function scratchOf(scratch: Scratch, size: number): Buffer {
+  // Not taken from Node's shared pool: memory that tools and the network share is no place for a file's content.
+  if (size > mostScratch) return Buffer.allocUnsafeSlow(size);
+  if (scratch.bytes === undefined || scratch.bytes.length < size)
+    scratch.bytes = Buffer.allocUnsafeSlow(Math.max(leastScratch, size));
+  return scratch.bytes;
 }
 
 /** Runs `use` on what a path leads to, after it is known that it may be read. */

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { isErrno, shown } from "./errors.ts";
 import { openPlace, type Place } from "./fd.ts";
-import { withHeld, withPlace, type Scope } from "./scope.ts";
+import { withHeld, withPlace, type Content, type Scope } from "./scope.ts";
 import { copyTree, eachFile, readRegular, removeTree } from "./tree.ts";
 import { refuseTwin } from "./write.ts";
 
@@ -15,8 +15,8 @@ export function move(scope: Scope, from: string, to: string): void {
       const moved = movedFiles(scope, source);
       rename(scope, source, target);
       for (const { below, before, mode } of moved) {
-        scope.onChange?.({ path: join(source.folder, source.name, below), before, after: undefined, mode }, {});
-        scope.onChange?.({ path: join(target.folder, target.name, below), before: undefined, after: before, mode }, {});
+        scope.onChange?.({ path: join(source.folder, source.name, below), before, after: undefined, mode });
+        scope.onChange?.({ path: join(target.folder, target.name, below), before: undefined, after: before, mode });
       }
     });
   });
@@ -38,7 +38,7 @@ function rename(scope: Scope, source: Place, target: Place): void {
 interface MovedFile {
   /** The path below what is moved; empty for the file itself. */
   readonly below: string;
-  readonly before: Uint8Array;
+  readonly before: Content;
   readonly mode: number;
 }
 
@@ -47,7 +47,7 @@ function movedFiles(scope: Scope, source: Place): readonly MovedFile[] {
   const moved: MovedFile[] = [];
   const root = join(source.folder, source.name);
   const add = (file: Place, { mode }: Stats) =>
-    moved.push({ below: relative(root, join(file.folder, file.name)), before: readRegular(file), mode });
+    moved.push({ below: relative(root, join(file.folder, file.name)), before: { bytes: readRegular(file) }, mode });
   const stats = lstatSync(source.at);
   if (stats.isDirectory()) eachFile(source, scope.handles, add);
   else if (stats.isFile()) add(source, stats);
@@ -67,7 +67,12 @@ export function copy(scope: Scope, from: string, to: string): void {
         const stats = lstatSync(source.at);
         copyTree(source, stats, target, scope.handles);
         if (stats.isFile())
-          scope.onChange?.({ path: real, before: undefined, after: readFileSync(target.at), mode: stats.mode }, {});
+          scope.onChange?.({
+            path: real,
+            before: undefined,
+            after: { bytes: readFileSync(target.at) },
+            mode: stats.mode,
+          });
       } finally {
         source.close();
       }

@@ -6,7 +6,7 @@ import type { FileVersion, WriteOptions } from "../../spec/capability.ts";
 import { fileError, forbidden, isErrno, shown } from "./errors.ts";
 import type { Place } from "./fd.ts";
 import { isInside, realOrSame, toAbsolute } from "./paths.ts";
-import { withPlace, withTarget, type Scope } from "./scope.ts";
+import { mostScratch, scratchOf, withPlace, withTarget, type Content, type Scope, type Scratch } from "./scope.ts";
 import { makeParents, readRegular, refuseProtected, removeTree } from "./tree.ts";
 import { absent, isSameVersion, tokenOf } from "./version.ts";
 import { refuseTwin, replaceFile } from "./write.ts";
@@ -26,7 +26,6 @@ export function whereWritten(scope: Scope, path: string): string {
 }
 
 export function write(scope: Scope, path: string, data: string | Uint8Array, how: WriteOptions): FileVersion {
-  const bytes = typeof data === "string" ? Buffer.from(data) : data;
   if (how.parents === true) prepareParents(scope, path);
   return withTarget(scope, path, (place, stats, real) => {
     if (stats !== undefined && !stats.isFile()) {
@@ -39,15 +38,28 @@ export function write(scope: Scope, path: string, data: string | Uint8Array, how
     if (stats === undefined) refuseTwin(place);
     // What was read is what is there, or this would have been stale.
     const read = how.ifUnchanged && scope.contents.get(how.ifUnchanged);
-    const before = scope.onChange && stats ? (read?.bytes ?? readFileSync(place.at)) : undefined;
+    const before = scope.onChange && stats ? (read ?? { bytes: readFileSync(place.at) }) : undefined;
+    const bytes = typeof data === "string" ? encode(data, scope.scratch) : data;
     const after = replaceFile(place, bytes, stats, how.mode);
     const token = tokenOf(after, bytes);
     scope.memory.seen.set(real, token);
-    // Half a character is written as the sign for that, so it is another text that can be read there.
-    const text = typeof data === "string" && data.isWellFormed() ? data : undefined;
-    scope.onChange?.({ path: real, before, after: bytes, mode: after.mode }, { before: read?.text, after: text });
+    scope.onChange?.({ path: real, before, after: contentOf(data), mode: after.mode });
     return { path: real, token };
   });
+}
+
+function encode(text: string, scratch: Scratch): Uint8Array {
+  // A character has at most three bytes here. Having room for them takes less than counting them first.
+  const most = text.length * 3;
+  if (most > mostScratch) return Buffer.from(text);
+  const room = scratchOf(scratch, most);
+  return room.subarray(0, room.write(text));
+}
+
+function contentOf(data: string | Uint8Array): Content {
+  if (typeof data !== "string") return { bytes: data };
+  // Half a character is written as the sign for that, so it is another text that can be read there.
+  return data.isWellFormed() ? { text: data } : { bytes: Buffer.from(data) };
 }
 
 function prepareParents(scope: Scope, path: string): void {
@@ -81,10 +93,10 @@ export function remove(scope: Scope, path: string, recursive: boolean): void {
   withPlace(scope, path, (place, real) => {
     const stats = lstatSync(place.at);
     if (!stats.isDirectory()) {
-      const before = scope.onChange && stats.isFile() ? readFileSync(place.at) : undefined;
+      const before = scope.onChange && stats.isFile() ? { bytes: readFileSync(place.at) } : undefined;
       unlinkSync(place.at);
       scope.memory.seen.set(real, absent);
-      if (before !== undefined) scope.onChange?.({ path: real, before, after: undefined, mode: stats.mode }, {});
+      if (before !== undefined) scope.onChange?.({ path: real, before, after: undefined, mode: stats.mode });
       return;
     }
     if (isInside(realOrSame(scope.workspace), real))
@@ -94,11 +106,10 @@ export function remove(scope: Scope, path: string, recursive: boolean): void {
     const { onChange } = scope;
     const tell =
       onChange &&
-      ((file: Place, at: Stats) =>
-        onChange(
-          { path: join(file.folder, file.name), before: readRegular(file), after: undefined, mode: at.mode },
-          {},
-        ));
+      ((file: Place, at: Stats) => {
+        const before = { bytes: readRegular(file) };
+        onChange({ path: join(file.folder, file.name), before, after: undefined, mode: at.mode });
+      });
     removeTree(place, scope.handles, tell);
   });
 }
