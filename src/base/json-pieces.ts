@@ -24,14 +24,36 @@ function* longPieces(value: object): Generator<string, void, undefined> {
   if (rest.length !== texts.length + 1) return yield JSON.stringify(value);
   for (const [at, text] of texts.entries()) {
     yield `${rest[at]!}"`;
-    for (let from = 0, to: number; from < text.length; from = to) {
-      to = from + pieceLength;
-      if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--;
-      yield JSON.stringify(text.slice(from, to)).slice(1, -1);
-    }
+    yield* quoted(text);
     rest[at + 1] = `"${rest[at + 1]!}`;
   }
   yield rest.at(-1)!;
+}
+
+interface Quoted {
+  readonly text: string;
+  /** What stands between the quotes, in pieces. */
+  readonly pieces: readonly string[];
+}
+
+/**
+ * The long text that was written last, because an answer is written several times in a row: to the journal, as an item,
+ * as the text of the turn. Nobody else keeps it.
+ */
+let last: WeakRef<Quoted> | undefined;
+
+function* quoted(text: string): Generator<string, void, undefined> {
+  const known = last?.deref();
+  if (known?.text === text) return yield* known.pieces;
+  const pieces: string[] = [];
+  for (let from = 0, to: number; from < text.length; from = to) {
+    to = from + pieceLength;
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--;
+    const piece = JSON.stringify(text.slice(from, to)).slice(1, -1);
+    pieces.push(piece);
+    yield piece;
+  }
+  last = new WeakRef({ text, pieces });
 }
 
 function holdsLongText(value: object): boolean {

@@ -15,10 +15,13 @@ export function createLinePrinter(): { print(value: object): void; flush(): void
     let lines = "";
     for (const value of ready) {
       for (const piece of jsonPieces(value)) {
-        lines += piece;
-        if (lines.length <= maxGatheredChars) continue;
-        process.stdout.write(lines);
-        lines = "";
+        // Added to what is gathered, a piece of a long text would be copied once more.
+        if (lines.length + piece.length > maxGatheredChars && lines !== "") {
+          process.stdout.write(lines);
+          lines = "";
+        }
+        if (piece.length < maxGatheredChars / 2) lines += piece;
+        else process.stdout.write(piece);
       }
       lines += "\n";
     }

@@ -150,7 +150,10 @@ test("a frame is only cut where its words stand alone", () => {
   expect(findRun(text('a \\"word\\"', "\\n", "\\ud83d", "\\ude00"), frame)?.words).toBe('a "word"\n😀');
   expect(findRun(text("one ", '","more":"', "three"), frame)).toBeUndefined();
   expect(findRun(text("one ", '","', "three"), frame)).toBeUndefined();
+  expect(findRun(text('a \\"word\\",', "\\n", "\\\\", "b"), frame)?.words).toBe('a "word",\n\\b');
+  // Joined, these would be valid: each text has to be.
   expect(findRun(text("one \\", "n", "three"), frame)).toBeUndefined();
+  expect(findRun(text("one \\u00", "41", "three"), frame)).toBeUndefined();
   // Only where a frame begins may the text itself begin with one.
   expect(findRun(text("one ", "two").slice(6), frame)?.words).toBe("two");
   expect(findRun(text("one ", "two").slice(6), frame, true)?.words).toBe("one two");
