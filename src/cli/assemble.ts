@@ -166,6 +166,7 @@ async function putTogether(
   opened.push(session.close);
   if (journalPath !== undefined) tellWhatWasTakenBack(session, journalPath);
   warmUpWhileAsking(session, async () => {
+    process.getBuiltinModule("node:crypto"); // what is agreed to, and the audit log, are hashed
     await Promise.allSettled([engine.warmUp(), changes.warmUp()]);
     options.onWarm?.();
   });
@@ -187,7 +188,7 @@ function tellWhatWasTakenBack(session: Session, journalPath: string): void {
  * A model takes seconds to answer, and the first command's sandbox can be ready by then. An answer
  * that comes at once does not need it.
  */
-const warmUpAfterMs = 100;
+const warmUpAfterMs = 20;
 
 function warmUpWhileAsking(session: Session, warmUp: () => Promise<unknown>): void {
   const stop = session.on((event) => {

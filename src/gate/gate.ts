@@ -16,7 +16,7 @@ import { runAfter, runBefore } from "./hooks.ts";
 import { rememberPaths } from "./command/look.ts";
 import { asksNobody } from "./modes.ts";
 import { checkGateOptions, createPolicy, type GateOptions, type GateState } from "./options.ts";
-import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
+import { decideAccess, decideCommand, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
 import { createRuleBook } from "./rules.ts";
 import { suggestRule } from "./suggest.ts";
 import { byHook, denial, toHeldRuling, toRuling, wasAsked } from "./verdict.ts";
@@ -50,6 +50,11 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
     after: (ended, signal) => after(state, ended, signal),
     baseGrant: () => toBaseGrant(state.policy),
   };
+}
+
+/** Judges a command that does nothing, so that what judging needs is loaded and compiled when the first call comes. */
+export function warmUpGate(policy: Policy): void {
+  decideCommand({ shell: "true" }, policy);
 }
 
 /** What one call is judged by. */

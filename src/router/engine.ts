@@ -104,7 +104,8 @@ export function createEngine(options: EngineOptions): Engine {
       for (const conversation of open) conversation.refresh();
     },
     async warmUp() {
-      await Promise.allSettled([loadValidator(), main.lazyGate.load(), host.warmUp(main.gate.baseGrant())]);
+      const gates = [...open].map(({ lazyGate }) => lazyGate.warmUp());
+      await Promise.allSettled([loadValidator(), ...gates, host.warmUp(main.gate.baseGrant())]);
     },
     confinement: host.confinement,
     sandbox: host.sandbox,

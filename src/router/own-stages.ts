@@ -66,7 +66,7 @@ export function createOwnGate(
 
 export interface LazyGate extends Gate {
   /** Prepares the first call in the background. */
-  load(): Promise<unknown>;
+  warmUp(): Promise<void>;
 }
 
 /**
@@ -84,7 +84,11 @@ function createLazyGate(options: GateOptions): LazyGate {
   };
   const gate = () => loaded ?? (loading ??= load());
   return {
-    load: async () => gate(),
+    async warmUp() {
+      await gate();
+      const { warmUpGate } = await import("../gate/gate.ts");
+      warmUpGate(ownPolicy());
+    },
     pass: async (checked, signal, asking) => (await gate()).pass(checked, signal, asking),
     decide: async (checked, rehearse) => (await gate()).decide(checked, rehearse),
     widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
