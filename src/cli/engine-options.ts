@@ -88,7 +88,7 @@ export async function engineOptions(
 }
 
 /** `approval` and `sandbox`, or the same under their names in the table `tools`. */
-function readPolicy(config: Config): PolicySettings {
+export function readPolicy(config: Config): PolicySettings {
   const { approval_policy: approval, sandbox_policy: sandbox } = (config.tools ?? {}) as ToolsConfig;
   try {
     return toSettings(

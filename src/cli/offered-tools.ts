@@ -68,14 +68,14 @@ const loading: readonly (readonly [provider: string, wire: string, model: RegExp
 ];
 
 /** Who is asked: the provider's name, the wire and the model's name. */
-export interface Asked {
+export interface AskedModel {
   readonly provider: string;
   readonly wire: string;
   readonly model: string;
 }
 
 /** What the model is offered, and what it has to search for. OpenAI's Chat Completions accepts 128 tools. */
-export function deferForModel(list: () => readonly ToolSpec[], config: Config, { provider, wire, model }: Asked) {
+export function deferForModel(list: () => readonly ToolSpec[], config: Config, { provider, wire, model }: AskedModel) {
   return deferTools(list, {
     form: searchForm(provider, wire, model),
     ...defined({ window: config.context_window, maxTools: wire === "chat" ? 128 : undefined }),

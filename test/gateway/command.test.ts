@@ -182,6 +182,26 @@ describe("for people", () => {
     expect(readdirSync(join(env.CALLGATE_HOME, "gateway")).filter((name) => name.startsWith("run-"))).toEqual([]);
   });
 
+  test("run passes on what ends it, and clears up after its client", async () => {
+    const [bin, state] = [tempFolder("bin"), tempFolder("state")];
+    const script =
+      '#!/bin/sh\ntrap "exit 7" TERM\necho "$GEMINI_CLI_SYSTEM_SETTINGS_PATH"\nwhile :; do sleep 0.1; done\n';
+    writeFileSync(join(bin, "gemini"), script, { mode: 0o755 });
+    const child = spawn(process.execPath, [cli, "gateway", "run", "gemini", "--model", "offline"], {
+      env: { PATH: `${bin}:${process.env["PATH"]}`, HOME: tempFolder("home"), CALLGATE_HOME: state },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let printed = "";
+    child.stdout.setEncoding("utf8").on("data", (words: string) => (printed += words));
+    const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+    await expect.poll(() => printed, { timeout: 20_000 }).toContain("settings.json");
+    child.kill("SIGINT"); // at a terminal the client gets its own
+    child.kill("SIGTERM");
+    expect(await ended).toBe(7);
+    expect(readdirSync(join(state, "gateway")).filter((name) => name.startsWith("run-"))).toEqual([]);
+  });
+
   test("print puts in the key it is given, and says what to put in where it has none", async () => {
     const given = await run(["gateway", "print", "claude", "--url", "http://127.0.0.1:4000/", "--key", "cgk_x"]);
     expect(given.stdout).toContain("ANTHROPIC_BASE_URL=http://127.0.0.1:4000\n");

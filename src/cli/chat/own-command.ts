@@ -42,8 +42,12 @@ export function runOwnCommand(
       resolve({ output: `${head}${gap}${tail}`, exitCode });
     };
     const stop = () => {
-      // The whole group is ended, so that what the command started ends with it.
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+      try {
+        // The whole group is ended, so that what the command started ends with it.
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+      } catch {
+        // It has just ended by itself.
+      }
     };
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", take);
     child.once("error", (error) => {

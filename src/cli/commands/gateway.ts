@@ -3,7 +3,7 @@ import { buildCommand, buildRouteMap } from "@stricli/core";
 import { defined } from "../../base/json.ts";
 import { nearest } from "../../base/text.ts";
 import { openKeyFile, type RequestRecord } from "../../gateway/index.ts";
-import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
+import { readPort, sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { type ClientName, clientNames, describeSetup, setupFor } from "../gateway/clients.ts";
 import { filesFor } from "../gateway/run-files.ts";
 import {
@@ -221,6 +221,9 @@ async function runClient(given: GatewayFlags, words: readonly string[]): Promise
       stdio: "inherit",
       env: { ...process.env, ...setup.env, ...files.env },
     });
+    // The terminal sends SIGINT to the client as well. Whatever ends the client, the gateway ends after it.
+    process.on("SIGINT", () => undefined);
+    for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
     child.on("error", (error: NodeJS.ErrnoException) =>
       reject(error.code === "ENOENT" ? new UsageError(`there is no program '${setup.program}' on the path`) : error),
     );
@@ -244,10 +247,4 @@ function readUrl(given: string): string {
   if (!/^https?:\/\/[^/]/.test(given) || !URL.canParse(given))
     throw new Error(`'${given}' is not an address such as http://127.0.0.1:${defaultPort}`);
   return given.replace(/\/+$/, "");
-}
-
-function readPort(given: string): number {
-  const port = Number(given);
-  if (!/^\d+$/.test(given) || port > 65_535) throw new Error(`'${given}' is not a port`);
-  return port;
 }

@@ -6,7 +6,15 @@ import { toVisible } from "../../gate/show.ts";
 import type { McpClients } from "../../mcp/index.ts";
 import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
-import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../config/flags.ts";
+import {
+  folderFlags,
+  policyFlags,
+  toggle,
+  toolFlags,
+  type PolicyFlags,
+  type FolderFlags,
+  readPort,
+} from "../config/flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { serverTable } from "../mcp/server-table.ts";
 import { personHere } from "../chat/person-here.ts";
@@ -25,12 +33,6 @@ interface ListFlags extends PolicyFlags {
 const json = toggle("as JSON");
 const serverName = { brief: "the server", parse: String, placeholder: "SERVER" } as const;
 
-function toPort(text: string): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`'${text}' is no port`);
-  return port;
-}
-
 const serve = buildCommand({
   docs: { brief: "serve the governed tools as an MCP server, over stdio or --http PORT" },
   parameters: {
@@ -38,7 +40,7 @@ const serve = buildCommand({
       ...toolFlags,
       http: {
         kind: "parsed",
-        parse: toPort,
+        parse: readPort,
         optional: true,
         brief: "serve /mcp on 127.0.0.1 at this port instead of stdio",
         placeholder: "PORT",

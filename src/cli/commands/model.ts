@@ -15,7 +15,7 @@ import { findModel, hashOf, listModels, removeModel, saveModel, wireOf, type Mod
 import { askForTemplate, readTemplateFile } from "../template-files.ts";
 
 interface AddFlags {
-  readonly "base-url": string;
+  readonly baseUrl: string;
   readonly template: string;
   readonly wire?: string;
   readonly json?: boolean;
@@ -36,7 +36,7 @@ const add = buildCommand<AddFlags, [string]>({
   parameters: {
     positional: name,
     flags: {
-      "base-url": { kind: "parsed", parse: String, brief: "where the server is, such as http://127.0.0.1:8080/v1" },
+      baseUrl: { kind: "parsed", parse: String, brief: "where the server is, such as http://127.0.0.1:8080/v1" },
       template: { kind: "parsed", parse: String, brief: "FILE, or auto to ask the server", default: "auto" },
       wire: {
         kind: "parsed",
@@ -52,17 +52,17 @@ const add = buildCommand<AddFlags, [string]>({
 });
 
 async function addModel(model: string, flags: AddFlags): Promise<number> {
-  if (!/^https?:\/\//i.test(flags["base-url"]) || !URL.canParse(flags["base-url"]))
-    throw new UsageError(`'${flags["base-url"]}' is no address: give one such as http://127.0.0.1:8080/v1`);
+  if (!/^https?:\/\//i.test(flags.baseUrl) || !URL.canParse(flags.baseUrl))
+    throw new UsageError(`'${flags.baseUrl}' is no address: give one such as http://127.0.0.1:8080/v1`);
   const { source, from } =
-    flags.template === "auto" ? await askForTemplate(flags["base-url"]) : await fromFile(flags.template);
+    flags.template === "auto" ? await askForTemplate(flags.baseUrl) : await fromFile(flags.template);
   const profile = inferFromTemplate(source.template, { tokens: source.tokens });
   const chosen = chooseRequest(profile, flags.wire);
   const { dialect: _dialect, ...facts } = profile;
   const form = historyFormFor(chosen, source);
   const record: ModelRecord = {
     name: model,
-    baseUrl: flags["base-url"],
+    baseUrl: flags.baseUrl,
     ...chosen,
     ...(form === undefined ? {} : { writes: form.dialect }),
     profile: facts,

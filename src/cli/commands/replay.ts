@@ -32,7 +32,7 @@ export const command = buildCommand({
       run: toggle("run the calls again"),
       speed: {
         kind: "parsed",
-        parse: Number,
+        parse: readSpeed,
         default: "8",
         brief: "times as fast as it was; 0 = at once",
         placeholder: "N",
@@ -51,6 +51,12 @@ export const command = buildCommand({
       else await showAgain(flags, journal.records);
     }),
 });
+
+function readSpeed(given: string): number {
+  const speed = Number(given);
+  if (given.trim() === "" || !(speed >= 0)) throw new Error(`'${given}' is not a number from 0 on`);
+  return speed;
+}
 
 const maxPauseMs = 2_000;
 

@@ -210,7 +210,7 @@ function finish(confined: Confined): Promise<Ending & { readonly failure?: Start
       done({ exitCode: exitCode ?? 128 + signalNumber(signal), signal, ...defined({ failure }) });
     };
     child.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === undefined) fail(error);
+      if (error.code === undefined) return fail(error);
       say(visible(`callgate: ${confined.argv[0]}: ${error.code === "ENOENT" ? "no such command" : error.message}`));
       end(error.code === "ENOENT" ? noSuchCommand : 126, null);
     });

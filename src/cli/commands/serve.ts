@@ -8,7 +8,7 @@ import { createService, issueToken, startServing, type Service } from "../../ser
 import { findPage } from "../../store/recording-page.ts";
 import { roles } from "../../serve/tenants.ts";
 import { toMarkdown } from "../chat/transcript.ts";
-import { sessionFlags, toggle, type SessionFlags } from "../config/flags.ts";
+import { readPort, sessionFlags, toggle, type SessionFlags } from "../config/flags.ts";
 import { exitCodes, printJson, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { openBacking, type ServeRole } from "../serve/backing.ts";
@@ -226,12 +226,6 @@ export const command = buildRouteMap({
   defaultCommand: "start",
   docs: { brief: "serve sessions over HTTP, with a page to watch them and answer their questions" },
 });
-
-function readPort(given: string): number {
-  const port = Number(given);
-  if (!/^\d+$/.test(given) || port > 65_535) throw new Error(`'${given}' is not a port`);
-  return port;
-}
 
 function readPlaces(given: string): number {
   const places = Number(given);

@@ -15,6 +15,12 @@ function readAmount(given: string): number {
   return amount;
 }
 
+export function readPort(given: string): number {
+  const port = Number(given);
+  if (!/^\d+$/.test(given) || port > 65_535) throw new Error(`'${given}' is not a port`);
+  return port;
+}
+
 export const folderFlags = { cwd: text("work in this folder", "DIR") } as const;
 
 /** Which model is used, because what it sees depends on it. */

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { basename, join, relative, resolve, isAbsolute } from "node:path";
 import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import type { Telemetry } from "../../result/telemetry.ts";
-import { approvalNames, sandboxNames } from "../../gate/modes.ts";
+import { approvalNames, sandboxNames, toSettings } from "../../gate/modes.ts";
 import {
   openSessionFolder,
   Problem,
@@ -14,7 +14,9 @@ import {
   type SessionFolder,
 } from "../../serve/index.ts";
 import { assemble } from "../assemble.ts";
+import { readPolicy } from "../engine-options.ts";
 import type { Config } from "../config/config.ts";
+import { isNoLooser, isNoWider, narrowLimits } from "./narrow.ts";
 import { createKeptRuns, undoInSession } from "./undo-session.ts";
 import { prepareWorkspace, readBase } from "./workspace.ts";
 
@@ -49,14 +51,15 @@ export function createOpener(source: SessionSource): OpenSession {
       mayBePrivate: (host) => tenant === source.operator || source.baseHosts.includes(host),
     });
     const kept = await keepFolder(stored, cwd, { records, journal }, source);
-    const { model, approval, sandbox, instructions } = settings;
+    const { model, instructions, limits } = settings;
     const own = [source.config.instructions, instructions].filter((text) => typeof text === "string").join("\n\n");
     const runs = createKeptRuns(records);
     const assembled = await assemble({
       config: {
         ...source.config,
-        // These were checked when the session was made.
-        ...(defined({ model, approval, sandbox }) as Partial<Config>),
+        // This was checked when the session was made.
+        ...(defined({ model }) as Partial<Config>),
+        ...policyOf(settings, source.config),
         ...(own === "" ? {} : { instructions: own }),
       },
       cwd,
@@ -75,7 +78,7 @@ export function createOpener(source: SessionSource): OpenSession {
       },
       writesRules: tenant === source.operator,
       ...defined({ telemetry: source.telemetry }),
-      ...(isObject(settings["limits"]) ? { limits: settings["limits"] } : {}),
+      limits: narrowLimits(isObject(limits) ? limits : {}, source.config),
     });
     return {
       session: assembled.session,
@@ -126,9 +129,16 @@ function isInside(path: string, folder: string): boolean {
   return way !== "" && !way.startsWith("..") && !isAbsolute(way);
 }
 
-const sandboxOrder = ["read-only", "workspace-write", "full-access"];
-/** Modes that let a call pass which the operator's own mode would ask about. */
-const freeModes = new Set(["auto"]);
+/** What the client asked for, as far as it is within what the service's settings give by now. */
+function policyOf({ approval, sandbox }: JsonObject, config: Config): Partial<Config> {
+  const own = readPolicy(config);
+  const mode = approvalNames.find((name) => name === approval);
+  const confined = sandboxNames.find((name) => name === sandbox);
+  return defined({
+    approval: mode !== undefined && isNoLooser(toSettings(mode).approval, own) ? mode : undefined,
+    sandbox: confined !== undefined && isNoWider(toSettings(undefined, confined).sandbox, own) ? confined : undefined,
+  });
+}
 
 /** What a client may ask for: less than the service's own settings allow, never more. */
 export function createSettingsCheck(source: SessionSource) {
@@ -145,14 +155,13 @@ export function createSettingsCheck(source: SessionSource) {
       refuse(`model: this service offers ${source.config.model ?? "its own model"} only`);
     if (approval !== undefined) {
       if (!approvalNames.some((name) => name === approval)) refuse(`approval: one of ${approvalNames.join(", ")}`);
-      if (freeModes.has(String(approval)) && source.config.approval !== approval)
-        refuse(`approval: '${String(approval)}' is not offered here`);
+      if (policyOf({ approval }, source.config).approval === undefined)
+        refuse(`approval: '${String(approval)}' would let more pass than this service does`);
     }
     if (sandbox !== undefined) {
       if (!sandboxNames.some((name) => name === sandbox)) refuse(`sandbox: one of ${sandboxNames.join(", ")}`);
-      const own = sandboxOrder.indexOf(source.config.sandbox ?? "workspace-write");
-      const asked = sandboxOrder.indexOf(String(sandbox));
-      if (asked === -1 || asked > own) refuse(`sandbox: '${String(sandbox)}' is wider than this service offers`);
+      if (policyOf({ sandbox }, source.config).sandbox === undefined)
+        refuse(`sandbox: '${String(sandbox)}' is wider than this service offers`);
     }
     const from = readBase(base);
     if (from?.kind === "folder" && source.isShared)
