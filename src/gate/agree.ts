@@ -16,7 +16,8 @@ import { toBaseGrant } from "./grant.ts";
 import { isSecretName, statOf } from "./paths.ts";
 import type { GateState } from "./options.ts";
 import type { Policy } from "./policy.ts";
-import { describeRule, type Suggestion } from "./suggest.ts";
+import type { Rule } from "./rules.ts";
+import { offerAlways, type Suggestion } from "./suggest.ts";
 import { rulingsOn } from "./verdict.ts";
 
 export interface Question {
@@ -56,15 +57,21 @@ export async function seekApproval(
   if (answer === undefined || answer.answer === "direct")
     return { refusal: nobody(ruling("policy", "ask", question.reason), hash) };
   if (answer.answer === "no" || answer.answer === "stop") {
-    const said = (answer.message ?? "") === "" ? "" : `: ${answer.message?.slice(0, maxMessage)}`;
+    const said = wordsOf(answer);
     return {
       refusal: rejection(ruling("person", "deny", `the person said ${answer.answer}${said}`), answer.answer, said),
     };
   }
   // The yes is bound to what was shown: if a link was swapped while the person was reading, the yes is void.
   if (callHash(checked, question.grant, state.policy) !== hash) return { refusal: changed(question) };
-  await remember(state, checked.id, answer.answer, keys, question.suggestion);
+  if (answer.answer !== "once")
+    await remember(state, checked.id, { answer: answer.answer, rule: question.suggestion?.rule, keys });
   return { ruling: ruling("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`), hash };
+}
+
+/** What a person said with a no, to follow a sentence. */
+export function wordsOf({ message = "" }: { readonly message?: string }): string {
+  return message === "" ? "" : `: ${message.slice(0, maxMessage)}`;
 }
 
 /** The refusal for a call whose files changed after somebody agreed to it. */
@@ -105,16 +112,27 @@ async function ask(
   hash: string,
   signal: AbortSignal,
 ): Promise<ApprovalAnswer | undefined> {
-  const { approver, emit } = state.options;
-  if (approver === undefined) return undefined;
+  if (state.options.approver === undefined) return undefined;
   const request = await toRequest(state, checked, question, hash);
-  emit?.({ type: "approval.asked", id: checked.id, request });
-  const given = checkAnswer(await approver.ask(request, signal));
   // A call made by another call cannot be put aside, because the other call is running and waits for it.
-  if (given === "later" && checked.parent === undefined)
-    throw new Waiting(`The call ${checked.id} waits for an answer.`);
+  return putQuestion(state, request, signal, { canWait: checked.parent === undefined });
+}
+
+/** Asks, and tells what was answered. Undefined if nobody did. Throws `Waiting` if the answer comes later and the call can wait. */
+export async function putQuestion(
+  { options }: GateState,
+  request: ApprovalRequest,
+  signal: AbortSignal,
+  { canWait }: { readonly canWait: boolean },
+): Promise<ApprovalAnswer | undefined> {
+  const { approver, emit } = options;
+  if (approver === undefined) return undefined;
+  const { id } = request.call;
+  emit?.({ type: "approval.asked", id, request });
+  const given = checkAnswer(await approver.ask(request, signal));
+  if (given === "later" && canWait) throw new Waiting(`The call ${id} waits for an answer.`);
   const answer = given === "later" ? undefined : given;
-  emit?.({ type: "approval.answered", id: checked.id, answer });
+  emit?.({ type: "approval.answered", id, answer });
   if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
   return answer;
 }
@@ -129,7 +147,7 @@ const answerShape = optionsShape<{ readonly answer: string; readonly keep: unkno
 );
 
 /** Something that is not an answer is not a yes. The approver's author has to mend it. */
-export function checkAnswer(given: ApprovalAnswer | "later" | undefined): ApprovalAnswer | "later" | undefined {
+function checkAnswer(given: ApprovalAnswer | "later" | undefined): ApprovalAnswer | "later" | undefined {
   if (given !== undefined && given !== "later") checkOptions("the approver's answer", given, answerShape);
   return given;
 }
@@ -145,7 +163,7 @@ export async function toRequest(
   hash: string,
 ): Promise<ApprovalRequest> {
   const diff = await question.rehearse?.(toBaseGrant(state.policy), isSecretName);
-  const always = toAlways(state, question.suggestion);
+  const always = offerAlways(state.options.always, question.suggestion);
   return {
     call: { id: checked.id, tool: checked.tool.name, input: checked.input },
     reason: question.reason,
@@ -158,32 +176,27 @@ export async function toRequest(
   };
 }
 
-function toAlways(state: GateState, suggestion: Suggestion | undefined): ApprovalRequest["always"] {
-  const { always } = state.options;
-  if (always === undefined || suggestion === undefined) return undefined;
-  return { rule: describeRule(suggestion.rule), alsoAllows: suggestion.alsoAllows, file: always.file };
+export interface Agreed {
+  readonly answer: "session" | "always";
+  /** The rule that was shown. */
+  readonly rule: Rule | undefined;
+  readonly keys: readonly string[];
 }
 
 /** 'always' saves the rule that was shown. Without such a rule it lasts as long as the session. */
-async function remember(
-  state: GateState,
-  id: string,
-  answer: "once" | "session" | "always",
-  keys: readonly string[],
-  suggestion: Suggestion | undefined,
-): Promise<void> {
-  if (answer === "once") return;
+export async function remember(state: GateState, id: string, { answer, rule, keys }: Agreed): Promise<void> {
   const { always, emit } = state.options;
-  if (answer === "always" && suggestion !== undefined && always !== undefined) {
-    await always.save(suggestion.rule);
-    state.book.add(suggestion.rule);
+  if (answer === "always" && rule !== undefined && always !== undefined) {
+    await always.save(rule);
+    state.book.add(rule);
   }
+  if (keys.length === 0) return;
   for (const key of keys) state.memory.add(key);
   emit?.({ type: "approval.remembered", id, keys });
 }
 
 /** The same hash for equal values, whatever the order of their keys. */
-function hashOf(value: unknown): string {
+export function hashOf(value: unknown): string {
   return createHash("sha256").update(stableStringify(value)).digest("hex");
 }
 
@@ -283,14 +296,4 @@ function toPlain(value: unknown): unknown {
     // A schema object that cannot be written as JSON is told apart only by its tool's name.
     return null;
   }
-}
-
-/** An approver that is a function: it is given the question, and returns the answer. */
-export function createCallbackApprover(
-  ask: (
-    request: ApprovalRequest,
-    signal: AbortSignal,
-  ) => ApprovalAnswer | undefined | Promise<ApprovalAnswer | undefined>,
-): Approver {
-  return { ask: async (request, signal) => ask(request, signal) };
 }

@@ -2,9 +2,8 @@
  * Held runs: a command that would need a question runs at once, but its writes are held back. What it did is then
  * judged here, by rules, by what was agreed to earlier, or by a person. If nobody answers, its writes are dropped.
  */
-import { callHash, checkAnswer, memoryKeys } from "./agree.ts";
-import { createHash } from "node:crypto";
-import { stableStringify } from "../base/json.ts";
+import { callHash, hashOf, memoryKeys, putQuestion, remember, wordsOf } from "./agree.ts";
+import { defined } from "../base/json.ts";
 import { CallError } from "../base/error.ts";
 import type { Grant } from "../spec/access.ts";
 import type { Checked, Ran, Ruling } from "../spec/call.ts";
@@ -22,7 +21,7 @@ import { runBefore } from "./hooks.ts";
 import { isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
 import { pathWords } from "./reach.ts";
 import type { Rule } from "./rules.ts";
-import { describeRule } from "./suggest.ts";
+import { describeRule, offerAlways, type Suggestion } from "./suggest.ts";
 import { rulingsOn, type Verdict } from "./verdict.ts";
 
 /**
@@ -128,7 +127,7 @@ export async function judgeEffects(
 
 /** What a yes is bound to: every path, what happened to it, and the run in which it was seen. */
 export function effectsHash({ run, list }: Effects): string {
-  return createHash("sha256").update(stableStringify({ run, list })).digest("hex");
+  return hashOf({ run, list });
 }
 
 async function decide(state: GateState, ran: Ran, effects: Effects, signal: AbortSignal): Promise<Judgement> {
@@ -157,15 +156,15 @@ async function decide(state: GateState, ran: Ran, effects: Effects, signal: Abor
   if (said?.decision === "allow") return { choice: "all", ruling: ruling("rule", "allow", said.reason, said.rule) };
   if (isUndoable && said === undefined)
     return { choice: "all", ruling: ruling("policy", "allow", "kept at once, and can be taken back") };
-  const suggested = suggestEffectRule(list, scene);
-  const key = suggested === undefined ? undefined : `effects ${describeRule(suggested)}`;
+  const suggestion = suggestRule(list, scene);
+  const key = suggestion === undefined ? undefined : `effects ${describeRule(suggestion.rule)}`;
   if (said === undefined && key !== undefined && state.memory.has(key))
     return { choice: "all", ruling: ruling("memory", "allow", "effects like these were kept earlier in this session") };
   const reason = said?.reason ?? ran.ruling.reason;
   if (asksNobody(policy.settings.approval))
     return drop(ruling("policy", "deny", reason), "denied", "No rule keeps what it did, and nobody is asked.");
   const seen = again === undefined ? undefined : callHash(ran, again, policy);
-  const answer = await ask(state, ran, effects, reason, suggested, signal);
+  const answer = await ask(state, ran, effects, reason, suggestion, signal);
   if (answer === undefined)
     return drop(ruling("policy", "ask", reason), "needs_approval", `Nobody was there to keep what it did: ${reason}`);
   if (answer.answer === "no" || answer.answer === "stop") return refused(ruling, answer, drop);
@@ -177,7 +176,12 @@ async function decide(state: GateState, ran: Ran, effects: Effects, signal: Abor
     const direct = ruling("person", "allow", `run again directly, because ${effects.direct}`);
     return { choice: "none", ruling: direct, direct: { grant: again, ruling: direct } };
   }
-  if (answer.answer !== "once") await remember(state, ran.id, answer.answer, suggested, key);
+  if (answer.answer !== "once")
+    await remember(state, ran.id, {
+      answer: answer.answer,
+      rule: suggestion?.rule,
+      keys: key === undefined ? [] : [key],
+    });
   const choice: Choice = answer.keep === undefined ? "all" : { paths: answer.keep };
   return {
     choice,
@@ -209,14 +213,14 @@ function dropped(
 
 function refused(
   ruling: ReturnType<typeof rulingsOn>,
-  { answer, message }: { readonly answer: "no" | "stop"; readonly message?: string },
+  { answer, message }: Extract<ApprovalAnswer, { answer: "no" | "stop" }>,
   drop: typeof dropped,
 ): Judgement {
-  const said = message === undefined || message === "" ? "." : `: ${message.slice(0, 4_000)}`;
+  const said = wordsOf(defined({ message }));
   return drop(
-    ruling("person", "deny", `the person said ${answer}${said === "." ? "" : said}`),
+    ruling("person", "deny", `the person said ${answer}${said}`),
     "rejected",
-    answer === "stop" ? `The user stopped the turn${said}` : `The user said no${said}`,
+    `${answer === "stop" ? "The user stopped the turn" : "The user said no"}${said || "."}`,
     answer === "stop",
   );
 }
@@ -226,11 +230,9 @@ async function ask(
   ran: Ran,
   effects: Effects,
   reason: string,
-  suggested: Rule | undefined,
+  suggestion: Suggestion | undefined,
   signal: AbortSignal,
 ): Promise<ApprovalAnswer | undefined> {
-  const { approver, emit, always } = state.options;
-  if (approver === undefined) return undefined;
   const request: ApprovalRequest = {
     call: { id: ran.id, tool: ran.tool.name, input: ran.input },
     reason,
@@ -239,38 +241,18 @@ async function ask(
     commands: ran.ruling.commands ?? [],
     hash: effectsHash(effects),
     effects,
-    ...(always === undefined || suggested === undefined
-      ? {}
-      : { always: { rule: describeRule(suggested), alsoAllows: alsoAllowed(suggested), file: always.file } }),
-    ...(effects.diff === undefined ? {} : { diff: effects.diff }),
+    ...defined({ always: offerAlways(state.options.always, suggestion), diff: effects.diff }),
   };
-  emit?.({ type: "approval.asked", id: ran.id, request });
-  const given = checkAnswer(await approver.ask(request, signal));
-  const answer = given === "later" ? undefined : given; // the run is over, so the call cannot wait for a later answer
-  emit?.({ type: "approval.answered", id: ran.id, answer });
-  if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
-  return answer;
+  // The run is over, so the call cannot wait for a later answer.
+  return putQuestion(state, request, signal, { canWait: false });
 }
 
-function alsoAllowed({ effects }: Rule): string {
-  return `keeping whatever any command writes under ${(effects?.only ?? []).join(", ")} only`;
-}
-
-async function remember(
-  state: GateState,
-  id: string,
-  answer: "session" | "always",
-  suggested: Rule | undefined,
-  key: string | undefined,
-): Promise<void> {
-  const { always, emit } = state.options;
-  if (answer === "always" && suggested !== undefined && always !== undefined) {
-    await always.save(suggested);
-    state.book.add(suggested);
-  }
-  if (key === undefined) return;
-  state.memory.add(key);
-  emit?.({ type: "approval.remembered", id, keys: [key] });
+/** The rule that would keep such effects from now on, with what else it would keep. */
+function suggestRule(list: readonly Effect[], scene: EffectScene): Suggestion | undefined {
+  const rule = suggestEffectRule(list, scene);
+  if (rule === undefined) return undefined;
+  const folders = (rule.effects?.only ?? []).join(", ");
+  return { rule, alsoAllows: `keeping whatever any command writes under ${folders} only` };
 }
 
 /** For `policy check --effects` and `policy replay`: what the rules alone would decide, without a person. */

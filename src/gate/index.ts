@@ -1,6 +1,5 @@
 /** Entry of `callgate/gate`: decisions, rules, approvals, hooks and trust, each usable without an engine. */
-export { createCallbackApprover } from "./agree.ts";
-export { createJsonLinesApprover } from "./json-lines-approver.ts";
+export { createCallbackApprover, createJsonLinesApprover } from "./approvers.ts";
 export { createGate, createPolicy } from "./gate.ts";
 export type { GateOptions, GateRecord, Memory, PolicyOptions } from "./gate.ts";
 export { createCommandHook } from "./hooks.ts";

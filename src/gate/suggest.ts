@@ -5,6 +5,8 @@ import type { Access } from "../spec/access.ts";
 import { filesOf, isOwnFile } from "./command-files.ts";
 import { understand } from "./command/understand.ts";
 import { describeCondition } from "./effect-condition.ts";
+import type { ApprovalRequest } from "../spec/stages.ts";
+import type { GateOptions } from "./options.ts";
 import { decideAccess, type CallToDecide, type Policy } from "./policy.ts";
 import { compileRules, toPrefix, type Rule } from "./rules.ts";
 
@@ -127,4 +129,13 @@ export function describeRule(rule: Rule): string {
   const key =
     rule.path !== undefined ? "path" : rule.host !== undefined ? "host" : rule.mcp !== undefined ? "mcp" : "tool";
   return `${key} = ${JSON.stringify(rule[key])}${rule.access === undefined ? "" : `, access = "${rule.access}"`}, decision = "${rule.decision}"`;
+}
+
+/** What 'always' would save, for the person who is asked. Undefined if it is not offered. */
+export function offerAlways(
+  always: GateOptions["always"],
+  suggestion: Suggestion | undefined,
+): ApprovalRequest["always"] {
+  if (always === undefined || suggestion === undefined) return undefined;
+  return { rule: describeRule(suggestion.rule), alsoAllows: suggestion.alsoAllows, file: always.file };
 }

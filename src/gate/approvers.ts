@@ -1,8 +1,8 @@
-/** An approver for programs that talk to us over streams. */
+/** Approvers that are functions, or programs that talk to us over streams. */
 import type { Readable, Writable } from "node:stream";
 import { isObject } from "../base/json.ts";
 import { readLines } from "../base/lines.ts";
-import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
 
 /**
  * Writes requests as JSON lines and reads answers as JSON lines: `{"hash": …, "answer": "once"}`; for
@@ -67,4 +67,14 @@ function readAnswer({ answer, message, keep }: Readonly<Record<string, unknown>>
   if (answer === "direct") return { answer };
   if (answer === "no" || answer === "stop") return typeof message === "string" ? { answer, message } : { answer };
   return undefined;
+}
+
+/** An approver that is a function: it is given the question, and returns the answer. */
+export function createCallbackApprover(
+  ask: (
+    request: ApprovalRequest,
+    signal: AbortSignal,
+  ) => ApprovalAnswer | undefined | Promise<ApprovalAnswer | undefined>,
+): Approver {
+  return { ask: async (request, signal) => ask(request, signal) };
 }
