@@ -8,7 +8,7 @@ import { stableStringify } from "../base/json.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Grant } from "../spec/access.ts";
 import { Refusal, Waiting, type Checked, type Ruling } from "../spec/call.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver, Rehearse } from "../spec/stages.ts";
+import type { ApprovalAnswer, ApprovalRequest, Rehearse } from "../spec/stages.ts";
 import { rememberPaths } from "./command/look.ts";
 import { understand } from "./command/understand.ts";
 import { contentOf, filesOf } from "./command-files.ts";
