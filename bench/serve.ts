@@ -14,7 +14,7 @@ import { createEngine, defineTool } from "callgate";
 import {
   createFileStore,
   createService,
-  createTokenFile,
+  openTokenFile,
   issueToken,
   startServing,
   type OpenSession,
@@ -53,7 +53,7 @@ export async function run(): Promise<readonly BenchRow[]> {
       rows.push(
         ...(await load("files", folder, async () => ({
           store: createFileStore({ folder, ownTenant: "main" }),
-          tokens: createTokenFile(),
+          tokens: openTokenFile(),
         }))),
       );
     const bin = postgresFolder();

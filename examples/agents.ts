@@ -2,7 +2,7 @@
 import { Agent, Runner, RunState, type Model } from "@openai/agents";
 import { createEngine, defineTool } from "callgate";
 import { toAgentsTools } from "callgate/agents";
-import { createCallFolder } from "callgate/store";
+import { openCallFolder } from "callgate/store";
 
 const deploy = defineTool({
   name: "deploy",
@@ -12,7 +12,7 @@ const deploy = defineTool({
   run: ({ version }) => `version ${version} is online`,
 });
 const engine = createEngine({ tools: [deploy] });
-const tools = toAgentsTools(engine, { store: createCallFolder(".callgate/calls") });
+const tools = toAgentsTools(engine, { store: openCallFolder(".callgate/calls") });
 const agent = new Agent({ name: "release", tools });
 
 // In real use leave `model` out, and the SDK asks OpenAI.

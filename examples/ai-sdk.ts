@@ -2,7 +2,7 @@
 import { generateText, stepCountIs } from "ai";
 import { createEngine, defineTool } from "callgate";
 import { toAiSdkModel, toAiSdkTools } from "callgate/ai-sdk";
-import { createCallFolder } from "callgate/store";
+import { openCallFolder } from "callgate/store";
 import { createScriptedModel } from "callgate/testing";
 
 const deploy = defineTool({
@@ -14,7 +14,7 @@ const deploy = defineTool({
 });
 const engine = createEngine({ tools: [deploy] });
 // What waits for an answer is kept here, so that the answer may come in another request or after a restart.
-const { tools, question } = toAiSdkTools(engine, { store: createCallFolder(".callgate/calls") });
+const { tools, question } = toAiSdkTools(engine, { store: openCallFolder(".callgate/calls") });
 // For real use: toAiSdkModel(createTextModel(await createProviderModel({ … }), "hermes")).
 const model = toAiSdkModel(
   createScriptedModel([{ calls: [{ name: "deploy", input: { version: "1.2" } }] }, { text: "It is online." }]),

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { serve } from "@hono/node-server";
 import { createEngine } from "callgate";
-import { createChatService, createConversationFolder } from "callgate/session";
+import { createChatService, openConversationFolder } from "callgate/session";
 import { createOfflineModel } from "callgate/testing";
 import { builtins } from "callgate/tools";
 import { Hono } from "hono";
@@ -10,7 +10,7 @@ import { streamSSE } from "hono/streaming";
 const chat = createChatService({
   engine: createEngine({ tools: builtins, approval: "never", sandbox: "read-only" }),
   model: createOfflineModel(), // or createHttpModel(…) of callgate/model
-  store: createConversationFolder("conversations"),
+  store: openConversationFolder("conversations"),
   limits: { maxCalls: 20 },
 });
 

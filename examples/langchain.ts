@@ -4,7 +4,7 @@ import { Command, END, MemorySaver, MessagesAnnotation, StateGraph } from "@lang
 import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { createEngine, defineTool } from "callgate";
 import { toLangChainTools } from "callgate/langchain";
-import { createCallFolder } from "callgate/store";
+import { openCallFolder } from "callgate/store";
 
 const deploy = defineTool({
   name: "deploy",
@@ -14,7 +14,7 @@ const deploy = defineTool({
   run: ({ version }) => `version ${version} is online`,
 });
 const engine = createEngine({ tools: [deploy] });
-const tools = toLangChainTools(engine, { store: createCallFolder(".callgate/calls") });
+const tools = toLangChainTools(engine, { store: openCallFolder(".callgate/calls") });
 // For real use: any chat model with `.bindTools(tools)`.
 const call = { type: "tool_call", id: "call-1", name: "deploy", args: { version: "1.2" } } as const;
 const graph = new StateGraph(MessagesAnnotation)

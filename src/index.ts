@@ -22,7 +22,7 @@ export { openapi, xml } from "./registry/decorators.ts";
 export { defineTool, fromObject } from "./registry/define.ts";
 export { freeform } from "./spec/freeform.ts";
 export { normalize } from "./schema/normalize.ts";
-export { checkTarget } from "./schema/normalize/check-target.ts";
+export { checkSchema } from "./schema/normalize/check-schema.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver, CallEvent, Decided } from "./spec/stages.ts";
 export { result } from "./spec/result.ts";
 export type { ToolResult } from "./spec/result.ts";

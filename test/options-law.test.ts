@@ -27,7 +27,7 @@ import {
 } from "../src/session/index.ts";
 import { createLocalDispatcher } from "../src/serve/dispatcher.ts";
 import { createRunner } from "../src/serve/runner.ts";
-import { createAudit, createCallFolder, verifyAudit } from "../src/store/index.ts";
+import { openAudit, openCallFolder, verifyAudit } from "../src/store/index.ts";
 import { createDbosDispatcher, createPostgresPacks, createPostgresStore } from "../src/serve/postgres.ts";
 import { createScriptedModel, serveModel } from "../src/testing/index.ts";
 import { createPatchProgress } from "../src/tools/index.ts";
@@ -57,7 +57,7 @@ const factories: Readonly<Record<string, (unknown: object) => unknown>> = {
   createGate: (more) => createGate({ workspace: folder, confinement: { name: "test", available: true }, ...more }),
   createCommandHook: (more) => createCommandHook({ argv: ["true"], when: "before", ...more }),
   createTrust: (more) => createTrust({ stateDir: folder, ...more }),
-  createAudit: (more) => createAudit({ path: join(folder, "audit"), ...more }),
+  openAudit: (more) => openAudit({ path: join(folder, "audit"), ...more }),
   verifyAudit: (more) => verifyAudit(join(folder, "audit"), more),
   createFileStore: (more) => createFileStore({ folder, ...more }),
   createHttpModel: (more) => createHttpModel({ codec, baseUrl: "http://127.0.0.1:1", model: "m", ...more }),
@@ -104,7 +104,7 @@ const factories: Readonly<Record<string, (unknown: object) => unknown>> = {
   toAiSdkTools: (more) => toAiSdkTools(engine, more),
   toAgentsTools: (more) => toAgentsTools(engine, more),
   toLangChainTools: (more) => toLangChainTools(engine, more),
-  createCallFolder: (more) => createCallFolder(folder, more),
+  openCallFolder: (more) => openCallFolder(folder, more),
 };
 
 test.each(Object.entries(factories))("%s refuses an option that nobody knows", async (_name, make) => {

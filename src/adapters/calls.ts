@@ -27,7 +27,7 @@ export interface AdapterOptions {
   readonly only?: readonly string[];
   /**
    * Where open questions and their calls are kept. By default they are kept in memory, and an answer that
-   * is given after a restart is not valid. `createCallFolder` keeps them on disk.
+   * is given after a restart is not valid. `openCallFolder` keeps them on disk.
    */
   readonly store?: CallStore;
 }
@@ -35,7 +35,7 @@ export interface AdapterOptions {
 /** The options that are checked when an engine is given to a host. An unknown option is an error. */
 export const adapterFields = {
   only: "strings",
-  store: { methods: ["claim"], words: "a store of calls, as createCallFolder makes it" },
+  store: { methods: ["claim"], words: "a store of calls, as openCallFolder makes it" },
 } as const;
 
 /** One call as a host hands it over. */

@@ -13,7 +13,7 @@ import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
-import { createAudit, type AuditEntry } from "../store/audit.ts";
+import { openAudit, type AuditEntry } from "../store/audit.ts";
 import { webSearchService } from "../tools/web-search.ts";
 import type { Config } from "./config/config.ts";
 import { say, UsageError } from "./io.ts";
@@ -46,7 +46,7 @@ export async function engineOptions(
   const problem = stateProblem(env);
   if (problem !== undefined) throw new UsageError(problem);
   const disabled = new Set(config.disabled_tools ?? []);
-  const audit = createAudit({ path: join(stateDir(env), "audit.jsonl") });
+  const audit = openAudit({ path: join(stateDir(env), "audit.jsonl") });
   return {
     tools: (await commandTools(only ? profile : undefined)).filter(({ name }) => !disabled.has(name)),
     workspace: cwd,

@@ -48,7 +48,7 @@ export interface LimitStore {
 export const everyTenant = "*";
 
 /** Tenants' limits in one file, which is read again if it has changed. */
-export function createLimitFile(path: string): LimitStore {
+export function openLimitFile(path: string): LimitStore {
   let known: { readonly stamp: string; readonly limits: ReadonlyMap<string, Partial<TenantLimits>> } | undefined;
   const read = (): ReadonlyMap<string, Partial<TenantLimits>> => {
     const stat = statSync(path, { throwIfNoEntry: false });

@@ -1,6 +1,6 @@
 /** Enforces the limits of tenants: rates and budgets are used up, and refusals say when to try again and are logged. */
 import type { JsonObject } from "../base/json.ts";
-import { createAudit } from "../store/audit.ts";
+import { openAudit } from "../store/audit.ts";
 import {
   createRates,
   createUsageBook,
@@ -125,7 +125,7 @@ function createAudits({ folder, shared, onError }: QuotaOptions): Quotas["audit"
     if (folder === undefined) return;
     let append = logs.get(tenant);
     if (append === undefined) {
-      const log = createAudit({ path: `${folder}/tenants/${encodeURIComponent(tenant)}/audit.jsonl` });
+      const log = openAudit({ path: `${folder}/tenants/${encodeURIComponent(tenant)}/audit.jsonl` });
       logs.set(tenant, (append = log.append));
     }
     append(entry);

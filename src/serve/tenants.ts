@@ -61,7 +61,7 @@ export function hashToken(token: string): string {
 }
 
 /** Tokens in one file; without a path in memory, until the process ends. */
-export function createTokenFile(path?: string): TokenStore {
+export function openTokenFile(path?: string): TokenStore {
   let memory: readonly StoredToken[] = [];
   const read = (): readonly StoredToken[] => {
     if (path === undefined) return memory;

@@ -93,7 +93,7 @@ const chatServiceShape = optionsShape<ChatServiceOptions>(
       words: "a model, or a function that gives one",
     },
     approver: "function",
-    store: { methods: ["open", "read"], words: "a store of conversations, as createConversationFolder makes it" },
+    store: { methods: ["open", "read"], words: "a store of conversations, as openConversationFolder makes it" },
     tools: "function",
     maxOpen: { above: 0 },
     instructions: "string",

@@ -16,7 +16,7 @@ export interface ConversationStore {
 const maxNameLength = 200;
 
 /** One journal per conversation, in a folder. The id may come from anyone, and never leads out of the folder. */
-export function createConversationFolder(folder: string): ConversationStore {
+export function openConversationFolder(folder: string): ConversationStore {
   const pathOf = (id: string) => {
     const name = encodeURIComponent(id).replaceAll("*", "%2A");
     if (name === "" || name.length > maxNameLength) throw new TypeError("a conversation id has 1 to 200 characters");

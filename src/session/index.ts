@@ -9,7 +9,7 @@ export type {
 } from "./events.ts";
 export { createChatService } from "./chat-service.ts";
 export type { ChatChunk, ChatService, ChatServiceOptions } from "./chat-service.ts";
-export { createConversationFolder } from "./conversation-store.ts";
+export { openConversationFolder } from "./conversation-store.ts";
 export type { ConversationStore } from "./conversation-store.ts";
 export { createChangeTracker } from "../workspace/changes.ts";
 export type { ChangeTracker, ChangeTrackerOptions } from "../workspace/changes.ts";

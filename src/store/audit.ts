@@ -53,7 +53,7 @@ export interface AuditReport {
   readonly tornBytes?: number;
 }
 
-/** Options of `createAudit`. */
+/** Options of `openAudit`. */
 export interface AuditOptions {
   /** The log's file. */
   readonly path: string;
@@ -77,8 +77,8 @@ const start: Head = { count: 0, hash: "0".repeat(64) };
 const auditShape = optionsShape<AuditOptions>({ path: "string", headPath: "string", now: "function" }, "path");
 
 /** Opens an audit log, or begins one. A line that a crash cut off is repaired. */
-export function createAudit(options: AuditOptions): Audit {
-  checkOptions("createAudit", options, auditShape);
+export function openAudit(options: AuditOptions): Audit {
+  checkOptions("openAudit", options, auditShape);
   const { path, headPath = `${path}.head`, now = Date.now } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Where our own last line ended. As long as nobody else has written, nothing need be read back.

@@ -51,7 +51,7 @@ export function createCallStore(): CallStore {
   };
 }
 
-/** Options of `createCallFolder`. */
+/** Options of `openCallFolder`. */
 export interface CallFolderOptions {
   /** Calls older than this are forgotten when the folder is first used. 30 days. */
   readonly keepMs?: number;
@@ -60,8 +60,8 @@ export interface CallFolderOptions {
 const callFolderShape = optionsShape<CallFolderOptions>({ keepMs: { above: 0 } });
 
 /** Calls that wait for an answer, in a folder: one small file for each, readable by its owner only. Several processes may use one folder. */
-export function createCallFolder(folder: string, options: CallFolderOptions = {}): CallStore {
-  checkOptions("createCallFolder", options, callFolderShape);
+export function openCallFolder(folder: string, options: CallFolderOptions = {}): CallStore {
+  checkOptions("openCallFolder", options, callFolderShape);
   const { keepMs = 30 * 24 * 3_600_000 } = options;
   let prepared: Promise<void> | undefined;
   const ready = () =>

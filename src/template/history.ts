@@ -32,7 +32,7 @@ export interface HistoryForm {
 }
 
 /** Finds how a template writes calls and results, for requests that carry them as plain text. */
-export function historyForm(
+export function inferHistoryForm(
   source: string,
   dialect: Dialect,
   options: { readonly tokens?: SpecialTokens; readonly limits?: TemplateLimits } = {},

@@ -1,5 +1,5 @@
 /** Entry of `callgate/template`: chat templates rendered, and asked how their model speaks. Pure: runs in a browser. */
-export { historyForm, type HistoryForm } from "./history.ts";
+export { inferHistoryForm, type HistoryForm } from "./history.ts";
 export { inferFromTemplate, type InferOptions, type TemplateProfile } from "./infer.ts";
 export { TemplateError, type TemplateErrorCode, type TemplateLimits } from "./limits.ts";
 export { parseTemplate, type ParsedTemplate } from "./parse.ts";

@@ -3,7 +3,7 @@ import { Agent, Runner, RunState, tool, type AgentInputItem, type Model, type Mo
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 import { toAgentsTools } from "../../src/adapters/agents.ts";
-import { createCallFolder } from "../../src/store/index.ts";
+import { openCallFolder } from "../../src/store/index.ts";
 import { fromAgents } from "../../src/adapters/from.ts";
 import { createEngine, type ApprovalRequest, type Engine } from "../../src/index.ts";
 import { createThree, pixel } from "./three-tools.ts";
@@ -86,7 +86,7 @@ test("an interruption is answered after a restart, counts for that call, and run
     ],
   ];
   const tools = toAgentsTools(first.engine, {
-    store: createCallFolder(first.folder),
+    store: openCallFolder(first.folder),
     onQuestion: (request) => questions.push(request),
   });
   const begun = await runner(scripted(steps)).run(new Agent({ name: "a", tools }), "go");
@@ -99,7 +99,7 @@ test("an interruption is answered after a restart, counts for that call, and run
   const goOn = async (written: string) => {
     const agent = new Agent({
       name: "a",
-      tools: toAgentsTools(second.engine, { store: createCallFolder(first.folder) }),
+      tools: toAgentsTools(second.engine, { store: openCallFolder(first.folder) }),
     });
     const state = await RunState.fromString(agent, written);
     for (const interruption of state.getInterruptions()) state.approve(interruption);

@@ -7,7 +7,7 @@ import * as ai7 from "ai-7";
 import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { toAiSdkModel, toAiSdkSandbox, toAiSdkTools } from "../../src/adapters/ai-sdk/index.ts";
-import { createCallFolder } from "../../src/store/index.ts";
+import { openCallFolder } from "../../src/store/index.ts";
 import { createEngine, type Engine } from "../../src/index.ts";
 import { createTextModel } from "../../src/model/index.ts";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
@@ -69,7 +69,7 @@ describe.each(versions)("%s", (version, ai) => {
 
   test("a call that asks waits for an answer, which may come after a restart, counts for that call, and runs it once", async () => {
     const first = three();
-    const store = createCallFolder(first.folder);
+    const store = openCallFolder(first.folder);
     const asking = toAiSdkTools(first.engine, { store });
     const ask = [{ calls: [{ name: "publish", input: { text: "hello" } }] }];
     const begun = await ai.generateText({
@@ -95,7 +95,7 @@ describe.each(versions)("%s", (version, ai) => {
     ];
     const second = three({ workspace: first.engine.workspace });
     const goOn = async (messages: ai6.ModelMessage[]) => {
-      const going = toAiSdkTools(second.engine, { store: createCallFolder(first.folder) });
+      const going = toAiSdkTools(second.engine, { store: openCallFolder(first.folder) });
       const end = ai.streamText({
         model: scripted([{ text: "out" }]).model,
         tools: going.tools,

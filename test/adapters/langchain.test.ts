@@ -7,7 +7,7 @@ import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 import { fromLangChain } from "../../src/adapters/from.ts";
 import { toLangChainTools } from "../../src/adapters/langchain.ts";
-import { createCallFolder } from "../../src/store/index.ts";
+import { openCallFolder } from "../../src/store/index.ts";
 import { createEngine, type Engine } from "../../src/index.ts";
 import { createThree, pixel } from "./three-tools.ts";
 
@@ -71,7 +71,7 @@ test("an interrupt is answered after a restart; neither that call nor its siblin
   ];
   const config = { configurable: { thread_id: "t" } };
   const begun = await graphOf(
-    toLangChainTools(first.engine, { store: createCallFolder(first.folder) }),
+    toLangChainTools(first.engine, { store: openCallFolder(first.folder) }),
     calls,
     saver,
   ).invoke(start, config);
@@ -79,7 +79,7 @@ test("an interrupt is answered after a restart; neither that call nor its siblin
   expect(first.runs).toMatchObject({ picture: 1, publish: [] });
 
   const second = three({ workspace: first.engine.workspace });
-  const goingOn = graphOf(toLangChainTools(second.engine, { store: createCallFolder(first.folder) }), calls, saver);
+  const goingOn = graphOf(toLangChainTools(second.engine, { store: openCallFolder(first.folder) }), calls, saver);
   const { messages } = await goingOn.invoke(new Command({ resume: { approved: true } }), config);
   expect(second.runs).toMatchObject({ picture: 0, publish: ["hello"] });
   const [picture, publish] = toolMessages(messages);

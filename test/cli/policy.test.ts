@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { openJournal, sessionPath } from "../../src/store/index.ts";
-import { createAudit } from "../../src/store/audit.ts";
+import { openAudit } from "../../src/store/audit.ts";
 import { ensureBuilt, run, tempFolder } from "./run.ts";
 
 beforeAll(() => ensureBuilt());
@@ -184,7 +184,7 @@ describe("trust and audit", () => {
 
   test("audit verify tells a broken chain", async () => {
     const path = join(tempFolder("audit"), "a.jsonl");
-    const audit = createAudit({ path });
+    const audit = openAudit({ path });
     audit.append({ call: "1" });
     audit.append({ call: "2" });
     expect((await run(["audit", "verify", path])).code).toBe(0);

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { checkTarget } from "../../src/schema/normalize/check-target.ts";
+import { checkSchema } from "../../src/schema/normalize/check-schema.ts";
 import { schemaTargets } from "../../src/schema/normalize.ts";
 import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
 import { recordedSchemas } from "../schema/corpus.ts";
@@ -36,7 +36,7 @@ test("every recorded schema, for every target, in one process and in order", asy
   for (const [index, answer] of answers.entries()) {
     const target = schemaTargets[index % schemaTargets.length]!;
     expect(answer["id"]).toBe(`${Math.floor(index / schemaTargets.length)} ${target}`);
-    expect(checkTarget(answer["schema"], target)).toEqual([]);
+    expect(checkSchema(answer["schema"], target)).toEqual([]);
   }
 });
 
@@ -66,6 +66,6 @@ test("ten megabytes and ten thousand levels come back as a schema", async () => 
   for (const input of [deep, wide]) {
     const { code, stdout } = await run(["schema", "--target", "openai"], { input });
     expect(code).toBe(0);
-    expect(checkTarget((JSON.parse(stdout) as { schema: unknown }).schema, "openai")).toEqual([]);
+    expect(checkSchema((JSON.parse(stdout) as { schema: unknown }).schema, "openai")).toEqual([]);
   }
 });

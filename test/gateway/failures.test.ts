@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { isObject, type Json } from "../../src/base/json.ts";
-import { checkTarget } from "../../src/schema/normalize/check-target.ts";
+import { checkSchema } from "../../src/schema/normalize/check-schema.ts";
 import type { WireName } from "../../src/wire/codec.ts";
 import { decodeSse } from "../../src/wire/sse.ts";
 import { ask, type Body, gateway, goOn, question, rawUpstream, type RawRequest, wires } from "./gateways.ts";
@@ -423,7 +423,7 @@ test("15: tools are lowered to what a grammar server takes", async () => {
   };
   await ask(url, "messages", { ...question("messages", true), tools: [{ name: "weather", input_schema }] });
   const [tool] = (bodies()[0]?.["tools"] ?? []) as { function: { parameters: Record<string, Json> } }[];
-  expect(checkTarget(tool?.function.parameters ?? {}, "llama-cpp")).toEqual([]);
+  expect(checkSchema(tool?.function.parameters ?? {}, "llama-cpp")).toEqual([]);
 });
 
 describe("16: what failed, was refused or was cancelled does not look like success", () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { check } from "../../src/check/check.ts";
-import { checkTarget } from "../../src/schema/normalize/check-target.ts";
+import { checkSchema } from "../../src/schema/normalize/check-schema.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { AnyTool } from "../../src/spec/tool.ts";
 import { findTarget, normalize, schemaTargets } from "../../src/schema/normalize.ts";
@@ -13,7 +13,7 @@ describe.each(schemaTargets)("%s", (target) => {
     expect(ownSchemas.length).toBeGreaterThan(100);
     for (const { server, tool, inputSchema } of recordedSchemas) {
       const { schema } = normalize(inputSchema, target);
-      expect(checkTarget(schema, target), `${server} ${tool}`).toEqual([]);
+      expect(checkSchema(schema, target), `${server} ${tool}`).toEqual([]);
       expect(normalize(schema, target).schema, `${server} ${tool}`).toEqual(schema);
     }
   });
@@ -22,7 +22,7 @@ describe.each(schemaTargets)("%s", (target) => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue({ maxDepth: 6 }), schemaLike), (value) => {
         const { schema, changes } = normalize(value, target);
-        expect(checkTarget(schema, target)).toEqual([]);
+        expect(checkSchema(schema, target)).toEqual([]);
         expect(normalize(schema, target).schema).toEqual(schema);
         // Without a limit, they are listed when they are asked for.
         expect(normalize(value, target, { maxBytes: Infinity })).toEqual({ schema, changes });
@@ -366,7 +366,7 @@ describe("hostile schemas", () => {
     const spent = cpuSince();
     for (const target of schemaTargets) {
       const result = normalize(schema, target);
-      expect(checkTarget(result.schema, target)).toEqual([]);
+      expect(checkSchema(result.schema, target)).toEqual([]);
       expect(JSON.stringify(result.schema).length).toBeLessThan(20_000_000);
       expect(result.changes.length).toBeLessThan(1100);
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
-import { checkTarget } from "../../src/schema/normalize/check-target.ts";
+import { checkSchema } from "../../src/schema/normalize/check-schema.ts";
 import { normalize, schemaTargets } from "../../src/schema/normalize.ts";
 import { recordedSchemas } from "./corpus.ts";
 
@@ -14,7 +14,7 @@ describe.each(schemaTargets)("%s", (target) => {
     for (const schema of large) {
       const whole = normalize(schema, target);
       const small = normalize(schema, target, { maxBytes: 5000 });
-      expect(checkTarget(small.schema, target)).toEqual([]);
+      expect(checkSchema(small.schema, target)).toEqual([]);
       expect(sizeOf(small.schema)).toBeLessThanOrEqual(sizeOf(whole.schema));
       const isFitting = sizeOf(small.schema) <= 5000;
       if (isFitting) fitting++;

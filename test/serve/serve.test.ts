@@ -8,7 +8,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "
 import { afterEach, expect, test } from "vitest";
 import type { ServiceError, StreamEvent } from "../../src/client/index.ts";
 import { createTelemetry } from "../../src/index.ts";
-import { createFileStore, createLimitFile, Problem, type TenantLimits } from "../../src/serve/index.ts";
+import { createFileStore, openLimitFile, Problem, type TenantLimits } from "../../src/serve/index.ts";
 import { openJournal, sessionPath } from "../../src/store/index.ts";
 import {
   newFolder,
@@ -387,7 +387,7 @@ test("a repeated wish to take back or to end is the same one, and not another", 
 
 test("rates, quotas and budgets stop a tenant and no other, say when to try again, and are noted", async () => {
   const folder = newFolder();
-  const limits = createLimitFile(join(folder, "serve", "limits.json"));
+  const limits = openLimitFile(join(folder, "serve", "limits.json"));
   await limits.set("small", { sessions: 1, messagesPerMinute: 4, callsPerDay: 1 });
   const service = await start({
     steps: [{ calls: [{ name: "look" }] }, { text: "ok" }, { text: "never" }],
@@ -447,9 +447,9 @@ test("a turn that spends the last of the day's budget is ended, and what was que
 test("limits that are none are told when they are read", async () => {
   const path = join(newFolder(), "limits.json");
   writeFileSync(path, JSON.stringify({ a: { mesagesPerMinute: 3 } }));
-  expect(() => createLimitFile(path).get("a")).toThrow("did you mean 'messagesPerMinute'");
+  expect(() => openLimitFile(path).get("a")).toThrow("did you mean 'messagesPerMinute'");
   writeFileSync(path, JSON.stringify({ a: { running: "three" } }));
-  expect(() => createLimitFile(path).get("a")).toThrow("'running' is no number");
+  expect(() => openLimitFile(path).get("a")).toThrow("'running' is no number");
 });
 
 test("a session that cannot be opened says so, and the service goes on", async () => {

@@ -7,7 +7,7 @@ import { createEngine, defineTool } from "../../src/index.ts";
 import {
   createFileStore,
   createService,
-  createTokenFile,
+  openTokenFile,
   issueToken,
   startServing,
   type OpenSession,
@@ -77,7 +77,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     return { session, close: engine.close };
   };
   const store = rest.store ?? createFileStore({ folder, ownTenant: "main" });
-  const tokens = rest.tokens ?? createTokenFile();
+  const tokens = rest.tokens ?? openTokenFile();
   const service = await createService({
     checkSettings: async (_tenant, settings) => ({ cwd: folder, settings }),
     look: { tools: async () => [], rules: async () => [], checkPolicy: async () => ({ decision: "ask" }) },

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { createClient } from "../../src/client/index.ts";
-import { createFileStore, createService, createTokenFile, issueToken, startServing } from "../../src/serve/index.ts";
+import { createFileStore, createService, openTokenFile, issueToken, startServing } from "../../src/serve/index.ts";
 import type { Service } from "../../src/serve/index.ts";
 import { newFolder } from "./service.ts";
 
@@ -25,7 +25,7 @@ function counted(service: Service, ends: Set<object>): Service {
 
 test("a stream whose client has gone is forgotten", async () => {
   const folder = newFolder();
-  const tokens = createTokenFile();
+  const tokens = openTokenFile();
   const service = await createService({
     store: createFileStore({ folder, ownTenant: "main" }),
     tokens,
@@ -54,7 +54,7 @@ test("a stream whose client has gone is forgotten", async () => {
 
 test("and one that still runs ends with the service", async () => {
   const folder = newFolder();
-  const tokens = createTokenFile();
+  const tokens = openTokenFile();
   const service = await createService({
     store: createFileStore({ folder, ownTenant: "main" }),
     tokens,

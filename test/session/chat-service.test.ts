@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { createEngine, defineTool, type Approver, type Json } from "../../src/index.ts";
 import {
   createChatService,
-  createConversationFolder,
+  openConversationFolder,
   rebuildHistory,
   type ChatChunk,
   type ConversationStore,
@@ -71,7 +71,7 @@ test("without a list of its own the model is offered every tool of the engine", 
 });
 
 test("a conversation is kept and gone on with by another process's service", async () => {
-  const store = createConversationFolder(folder());
+  const store = openConversationFolder(folder());
   const first = createChatService({ engine: engineOf(), model: createScriptedModel(sum), store });
   await collect(first.handleStream("anna", "2 + 3?"));
   const before = [...first.history("anna")];
@@ -89,7 +89,7 @@ test("conversations run beside each other on one engine and hear nothing of each
   // The same id everywhere, as models have it that give none of their own.
   const model = (id: string) =>
     createScriptedModel([{ calls: [{ id: "call_1", name: "add", input: { a: Number(id), b: 1 } }] }, { text: id }]);
-  const store = createConversationFolder(folder());
+  const store = openConversationFolder(folder());
   const chat = createChatService({ engine: engineOf(), model, store });
   const ids = ["1", "2", "3", "4"];
   const heard = await Promise.all(ids.map((id) => collect(chat.handleStream(id, "go"))));
@@ -134,7 +134,7 @@ test("an aborted signal interrupts too, and says so", async () => {
 });
 
 test("idle conversations are closed and read again when they are spoken to", async () => {
-  const store = createConversationFolder(folder());
+  const store = openConversationFolder(folder());
   const chat = createChatService({
     engine: engineOf(),
     model: (id) => createScriptedModel([{ text: `hello ${id}` }, { text: "again" }]),
@@ -149,7 +149,7 @@ test("idle conversations are closed and read again when they are spoken to", asy
 
 test("a message that comes while its conversation is being closed waits, and every journal is whole", async () => {
   const path = folder();
-  const store = createConversationFolder(path);
+  const store = openConversationFolder(path);
   const answer: Model = {
     name: "m",
     async *ask(request) {
@@ -182,7 +182,7 @@ test("a message that comes while its conversation is being closed waits, and eve
 });
 
 test("a conversation whose journal takes its time to close is not opened beside it", async () => {
-  const inner = createConversationFolder(folder());
+  const inner = openConversationFolder(folder());
   let release = () => {};
   const released = new Promise<void>((resolve) => (release = resolve));
   const closing: string[] = [];
@@ -212,7 +212,7 @@ test("a conversation whose journal takes its time to close is not opened beside 
 });
 
 test("a conversation that could not be begun is free again", async () => {
-  const store = createConversationFolder(folder());
+  const store = openConversationFolder(folder());
   let limits: object = { maxRequests: -1 };
   const open = () =>
     createChatService({
@@ -235,7 +235,7 @@ test.each(["../../etc/passwd", "..", ".", "a/b", "a\\b", "x".repeat(40), "ж*?"]
     const chat = createChatService({
       engine: engineOf(),
       model: createScriptedModel([{ text: "hi" }]),
-      store: createConversationFolder(join(path, "inner")),
+      store: openConversationFolder(join(path, "inner")),
     });
     await collect(chat.handleStream(id, "hi"));
     await chat.close();
@@ -248,7 +248,7 @@ test("an id that no file name can hold is refused", async () => {
   const chat = createChatService({
     engine: engineOf(),
     model: createScriptedModel([]),
-    store: createConversationFolder(folder()),
+    store: openConversationFolder(folder()),
   });
   await expect(collect(chat.handleStream("", "hi"))).rejects.toThrow(TypeError);
   await expect(collect(chat.handleStream("é".repeat(99), "hi"))).rejects.toThrow(TypeError);

@@ -20,7 +20,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { createAudit, verifyAudit } from "../../src/store/audit.ts";
+import { openAudit, verifyAudit } from "../../src/store/audit.ts";
 import { bundleStore, runBeside } from "./run.ts";
 
 const base = mkdtempSync(join(tmpdir(), "callgate-audit-"));
@@ -28,7 +28,7 @@ afterAll(() => rmSync(base, { recursive: true, force: true }));
 let path: string;
 beforeEach(() => {
   path = join(mkdtempSync(join(base, "a-")), "audit.jsonl");
-  const audit = createAudit({ path, now: () => 1 });
+  const audit = openAudit({ path, now: () => 1 });
   for (let n = 0; n < 5; n++) audit.append({ call: `c${n}`, decision: "allow" });
 });
 
@@ -36,12 +36,12 @@ const lines = () => readFileSync(path, "utf8").trimEnd().split("\n");
 const rewrite = (next: readonly string[]) => writeFileSync(path, `${next.join("\n")}\n`);
 
 test("an untouched log verifies, and goes on in another process's hands", () => {
-  createAudit({ path }).append({ call: "later" });
+  openAudit({ path }).append({ call: "later" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
 });
 
 test("entries that are written together are a chain like those written one by one", () => {
-  createAudit({ path }).append({ call: "x" }, { call: "y" }, { call: "z" });
+  openAudit({ path }).append({ call: "x" }, { call: "y" }, { call: "z" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 8 });
   truncateSync(path, statSync(path).size - lines().at(-1)!.length - 1);
   expect(verifyAudit(path)).toMatchObject({ ok: false, entries: 7, problem: { kind: "cut" } });
@@ -81,8 +81,8 @@ test("a log whose end was cut off is found out by its head, and by a hash noted 
 
 test("an end that was cut off stays found out when the log goes on", () => {
   rewrite(lines().slice(0, 3));
-  createAudit({ path }).append({ call: "later" });
-  createAudit({ path }).append({ call: "and later" });
+  openAudit({ path }).append({ call: "later" });
+  openAudit({ path }).append({ call: "and later" });
   expect(verifyAudit(path)).toMatchObject({
     ok: false,
     problem: { kind: "cut", line: 4, what: "it says that 2 entries before it were cut off" },
@@ -93,7 +93,7 @@ test("a log that was emptied, or exchanged for another, is found out", () => {
   writeFileSync(path, "");
   expect(verifyAudit(path)).toMatchObject({ ok: false, entries: 0, problem: { kind: "cut", line: 1 } });
   const other = join(base, "other.jsonl");
-  const audit = createAudit({ path: other });
+  const audit = openAudit({ path: other });
   for (let n = 0; n < 7; n++) audit.append({ n });
   writeFileSync(path, readFileSync(other));
   expect(verifyAudit(path)).toMatchObject({
@@ -105,7 +105,7 @@ test("a log that was emptied, or exchanged for another, is found out", () => {
 test("a torn last line is named, cut off by the next entry, and said there", () => {
   appendFileSync(path, '{"hash":"ab');
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 5, tornBytes: 11 });
-  createAudit({ path }).append({ call: "after" });
+  openAudit({ path }).append({ call: "after" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
   expect(lines()).toHaveLength(6);
   expect(JSON.parse((JSON.parse(lines()[5]!) as { entry: string }).entry)).toMatchObject({
@@ -117,27 +117,27 @@ test("a torn last line is named, cut off by the next entry, and said there", () 
 
 test("a head that lags behind, as after a kill between the two writes, is no loss", () => {
   const before = readFileSync(`${path}.head`);
-  createAudit({ path }).append({ call: "later" });
+  openAudit({ path }).append({ call: "later" });
   writeFileSync(`${path}.head`, before);
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
-  createAudit({ path }).append({ call: "and later" });
+  openAudit({ path }).append({ call: "and later" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 7 });
 });
 
 test("an entry cannot say its own number, and a log of an older version goes on", () => {
-  createAudit({ path }).append({ n: 99, at: 99 });
+  openAudit({ path }).append({ n: 99, at: 99 });
   expect(JSON.parse((JSON.parse(lines()[5]!) as { entry: string }).entry)).toMatchObject({ n: 6 });
   rmSync(`${path}.head`);
-  createAudit({ path }).append({ call: "on" });
+  openAudit({ path }).append({ call: "on" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 7 });
 });
 
 test("a line longer than what is read at once is found from the end", () => {
-  const audit = createAudit({ path });
+  const audit = openAudit({ path });
   audit.append({ text: "x".repeat(300_000) });
-  createAudit({ path }).append({ call: "next" });
+  openAudit({ path }).append({ call: "next" });
   appendFileSync(path, "half");
-  createAudit({ path }).append({ call: "after" });
+  openAudit({ path }).append({ call: "after" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 8 });
 });
 
@@ -154,7 +154,7 @@ test("two processes writing at once keep one chain", async () => {
   await bundle.write({ file: join(base, "audit.mjs"), format: "esm" });
   writeFileSync(
     worker,
-    `import { createAudit } from "./audit.mjs"; const audit = createAudit({ path: process.argv[2] }); for (let n = 0; n < 40; n++) audit.append({ n });`,
+    `import { openAudit } from "./audit.mjs"; const audit = openAudit({ path: process.argv[2] }); for (let n = 0; n < 40; n++) audit.append({ n });`,
   );
   const run = () =>
     new Promise<number | null>((resolve) =>
@@ -196,7 +196,7 @@ test("wherever the log is cut off, what is left verifies to there, and the next 
       const report = verifyAudit(path);
       expect(report).toMatchObject({ ok: false, entries, problem: { kind: "cut", line: entries + 1 } });
       expect(report.tornBytes ?? 0).toBe(torn);
-      createAudit({ path }).append({ call: "after" });
+      openAudit({ path }).append({ call: "after" });
       const last = JSON.parse((JSON.parse(lines().at(-1)!) as { entry: string }).entry) as Record<string, unknown>;
       expect(last).toMatchObject({ call: "after", n: entries + 1, missing: 5 - entries });
       expect(last["torn"] ?? 0).toBe(torn);
@@ -212,13 +212,13 @@ test.each([
 ])("a lock that a killed process left, %s, is taken over, and none is left behind", (_when, seconds) => {
   writeFileSync(`${path}.lock`, "");
   utimesSync(`${path}.lock`, seconds, seconds);
-  createAudit({ path }).append({ call: "later" });
+  openAudit({ path }).append({ call: "later" });
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
   expect(existsSync(`${path}.lock`)).toBe(false);
 });
 
 test("an entry that cannot be written down is told, and the next one is written", () => {
-  const audit = createAudit({ path });
+  const audit = openAudit({ path });
   const round: Record<string, unknown> = {};
   round["round"] = round;
   expect(() => audit.append(round)).toThrow(TypeError);
@@ -229,7 +229,7 @@ test("an entry that cannot be written down is told, and the next one is written"
 
 test("an entry whose head cannot be written is refused, and is not in the log", () => {
   const headPath = join(base, "made-later", "audit.head");
-  const audit = createAudit({ path, headPath });
+  const audit = openAudit({ path, headPath });
   expect(() => audit.append({ call: "refused" })).toThrow("ENOENT");
   expect(lines()).toHaveLength(5);
   mkdirSync(join(base, "made-later"));
@@ -253,11 +253,11 @@ describe("several processes", () => {
       };
     }
     syncBuiltinESMExports();
-    const { createAudit } = await import("./audit.mjs");
+    const { openAudit } = await import("./audit.mjs");
     fs.writeFileSync(folder + "/here-" + me, "");
     while (![0, 1, 2].every((n) => fs.existsSync(folder + "/here-" + n)));
     for (let n = 0; n < Number(count); n++) {
-      const audit = createAudit({ path: folder + "/" + n });
+      const audit = openAudit({ path: folder + "/" + n });
       for (let entry = 0; entry < Number(each); entry++) audit.append({ me, entry });
     }`;
   const writeTogether = async (folder: string, count: number, each: number) => {
@@ -295,7 +295,7 @@ test("only its owner reads the log and its head; the head may lie elsewhere", ()
   for (const file of [path, `${path}.head`]) expect(statSync(file).mode & 0o777).toBe(0o600);
   const other = join(mkdtempSync(join(base, "a-")), "deep", "audit.jsonl");
   const headPath = join(base, "elsewhere.head");
-  const audit = createAudit({ path: other, headPath });
+  const audit = openAudit({ path: other, headPath });
   audit.append({ call: "a" });
   audit.append({ call: "b" });
   expect(existsSync(`${other}.head`)).toBe(false);
@@ -305,6 +305,6 @@ test("only its owner reads the log and its head; the head may lie elsewhere", ()
 });
 
 test("an option that nobody knows is refused with the nearest one", () => {
-  expect(() => createAudit({ path, headpath: "x" } as never)).toThrow(/headPath/);
+  expect(() => openAudit({ path, headpath: "x" } as never)).toThrow(/headPath/);
   expect(() => verifyAudit(path, { heads: "x" } as never)).toThrow(/head/);
 });

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createAudit, verifyAudit } from "../../src/store/audit.ts";
+import { openAudit, verifyAudit } from "../../src/store/audit.ts";
 import { createFileStore } from "../../src/store/file-store.ts";
 import { openJournal, readJournal } from "../../src/store/journal.ts";
 import { bundleStore, runBeside } from "./run.ts";
@@ -89,7 +89,7 @@ describe("a journal", () => {
 
 describe("an audit log", () => {
   const source = tries(
-    `import { createAudit } from "./audit.mjs"; const audit = createAudit({ path: process.argv[1], now: () => 7 });`,
+    `import { openAudit } from "./audit.mjs"; const audit = openAudit({ path: process.argv[1], now: () => 7 });`,
     `audit.append({ call: n, text: "x".repeat(n % 3 === 0 ? 30 : 300) });`,
   );
   const callsOf = (path: string) =>
@@ -112,7 +112,7 @@ describe("an audit log", () => {
   test("goes on once there is room, and accuses nobody", async () => {
     const path = join(newFolder(), "audit.jsonl");
     const { done } = outcome((await runBeside(modules, source, [path], { maxBlocks: 3 })).lines);
-    createAudit({ path }).append({ call: "after" });
+    openAudit({ path }).append({ call: "after" });
     expect(verifyAudit(path)).toMatchObject({ ok: true, entries: done.length + 1 });
     expect(callsOf(path)).toEqual([...done, "after"]);
   });

@@ -10,7 +10,7 @@ import { createCompletionsCodec } from "../../src/model/completions.ts";
 import { createProviderModel, type ProviderModelOptions } from "../../src/model/provider-model.ts";
 import { createTextModel } from "../../src/model/text.ts";
 import type { Item, ModelRequest } from "../../src/spec/model.ts";
-import { historyForm, inferFromTemplate, renderTemplate, type TemplateProfile } from "../../src/template/index.ts";
+import { inferHistoryForm, inferFromTemplate, renderTemplate, type TemplateProfile } from "../../src/template/index.ts";
 import { agreement } from "../../src/template/infer.ts";
 import { idOf, one, probeSets, probeTools, two, words } from "../../src/template/probe.ts";
 import { createRenderings, turnOf } from "../../src/template/renderings.ts";
@@ -101,7 +101,7 @@ describe.each(shown)("$name", ({ name, source, profile, dialect }) => {
   });
 
   test("a history of plain messages in the template's own form renders as native messages do", () => {
-    const { agrees } = historyForm(source, dialect);
+    const { agrees } = inferHistoryForm(source, dialect);
     const reason = otherHistory.get(name);
     expect(agrees, reason).toBe(reason === undefined ? "exact" : reason.startsWith("spaces") ? "spaces" : "no");
   });

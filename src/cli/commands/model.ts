@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { findDialect, toDialect, unknownDialect } from "../../dialect/dialects.ts";
 import {
-  historyForm,
+  inferHistoryForm,
   inferFromTemplate,
   type HistoryForm,
   type TemplateProfile,
@@ -99,7 +99,7 @@ function historyFormFor(
   { template, tokens }: TemplateSource,
 ): HistoryForm | undefined {
   if (request !== "text") return undefined;
-  return historyForm(template, toDialect(dialect), { tokens });
+  return inferHistoryForm(template, toDialect(dialect), { tokens });
 }
 
 async function fromFile(path: string) {

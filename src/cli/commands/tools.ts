@@ -189,14 +189,14 @@ async function check(given: LintFlags): Promise<number> {
   const { maxBytes } = given;
   if (maxBytes !== undefined && !(maxBytes > 0)) throw new UsageError("--max-bytes is a number of bytes above 0");
   const size = maxBytes === undefined ? {} : { maxBytes };
-  const { checkTarget } = await import("../../schema/normalize/check-target.ts");
+  const { checkSchema } = await import("../../schema/normalize/check-schema.ts");
   const tools = (await offer(given)).specs
     .flatMap(flat)
     .filter((spec): spec is FunctionSpec => spec.kind === "function");
   const rows = tools.flatMap((tool) =>
     schemaTargets.map((target) => {
       const { schema, changes } = normalize(tool.parameters, target, size);
-      return { tool: tool.name, target, problems: checkTarget(schema, target), changes };
+      return { tool: tool.name, target, problems: checkSchema(schema, target), changes };
     }),
   );
   const bad = rows.filter(({ problems }) => problems.length > 0);

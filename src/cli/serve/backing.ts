@@ -4,9 +4,9 @@ import { defined } from "../../base/json.ts";
 import {
   createFileStore,
   createFolderBlobs,
-  createLimitFile,
+  openLimitFile,
   createS3Blobs,
-  createTokenFile,
+  openTokenFile,
   type BlobStore,
   type Dispatcher,
   type LimitStore,
@@ -51,8 +51,8 @@ export async function openBacking(options: BackingOptions): Promise<Backing> {
   try {
     return {
       store: createFileStore({ folder, ownTenant: operator }),
-      tokens: createTokenFile(join(folder, "serve", "tokens.json")),
-      limits: createLimitFile(join(folder, "serve", "limits.json")).get,
+      tokens: openTokenFile(join(folder, "serve", "tokens.json")),
+      limits: openLimitFile(join(folder, "serve", "limits.json")).get,
     };
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
@@ -146,7 +146,7 @@ export async function withBooks<T>(
 ): Promise<T> {
   if (url === undefined) {
     const path = (name: string) => join(folder, "serve", name);
-    return work({ tokens: createTokenFile(path("tokens.json")), limits: createLimitFile(path("limits.json")) });
+    return work({ tokens: openTokenFile(path("tokens.json")), limits: openLimitFile(path("limits.json")) });
   }
   const { createPostgresLimits, createPostgresTokens, openDatabase } = await import("../../serve/postgres.ts");
   const database = await openDatabase({ url }).catch((error: unknown) => {

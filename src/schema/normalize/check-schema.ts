@@ -20,7 +20,7 @@ interface TargetCheck {
 const deepestTaken = 100;
 
 /** Why a provider would refuse a schema: the reasons, or none if it would accept it. */
-export function checkTarget(schema: unknown, target: SchemaTarget): string[] {
+export function checkSchema(schema: unknown, target: SchemaTarget): string[] {
   if (!isObject(schema)) return ["the root is not an object"];
   const rules = checks[target];
   const found: string[] = [];
