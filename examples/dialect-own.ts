@@ -26,7 +26,7 @@ const double = defineTool({
 const tools = [{ name: "double", parameters: { type: "object", properties: { a: { type: "number" } } } }];
 const text = encodeCalls(angle, [{ name: "double", arguments: '{"a": 21}' }], tools);
 console.log(text); // <<double: {"a": 21}>>
-console.log(decodeText(`Sure. ${text}`, { dialect: angle, tools }).items);
+console.dir(decodeText(`Sure. ${text}`, { dialect: angle, tools }).items, { depth: null });
 console.log(teach(angle, tools)); // what is written into the prompt
 
 // A server whose model writes its calls like that; in real use the address of your own.

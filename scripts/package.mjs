@@ -152,7 +152,14 @@ function checkMaps(dist) {
   const library = `
     import { defineTool } from ${JSON.stringify(join(dist, "index.js"))};
     try { defineTool({ name: "no name" }); } catch (error) { console.error(error.stack); }`;
-  const hook = "process.stdout.write = () => { console.error(new Error().stack); };";
+  // The command prints a list with writeSync, without loading Node's streams.
+  const hook = `
+    const fs = require("node:fs");
+    const { writeSync } = fs;
+    fs.writeSync = (descriptor, ...rest) => {
+      if (descriptor === 1) console.error(new Error().stack);
+      return writeSync(descriptor, ...rest);
+    };`;
   const hookFile = join(dist, "..", "hook.cjs");
   writeFileSync(hookFile, hook);
   const runs = {

@@ -118,8 +118,8 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
       </header>
       {ruling === undefined || isWaiting ? null : (
         <p class="ruling soft">
-          {ruling.decision === "allow" ? "Allowed" : ruling.decision === "deny" ? "Refused" : "Asked"} by {ruling.by}:{" "}
-          {visible(ruling.reason)}
+          {ruling.decision === "allow" ? "Allowed" : ruling.decision === "deny" ? "Refused" : "Asked"} by{" "}
+          {ruling.by === "person" ? "a person" : ruling.by}: {visible(ruling.reason)}
           {ruling.rule === undefined ? null : <code> {visible(ruling.rule)}</code>}
           {ruling.ruleFile === undefined ? "" : ` in ${visible(ruling.ruleFile)}`}
           {entry.confined === false ? " (outside the sandbox)" : ""}
@@ -136,6 +136,11 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
       {entry.answer === undefined ? null : <p class="soft">Answer: {visible(entry.answer)}</p>}
       <Did effects={entry.effects} />
       {output === "" ? null : <Output text={output} />}
+      {entry.denied === undefined ? null : (
+        <p class="bad">
+          {entry.denied.inferred ? "Probably refused" : "Refused"} by the sandbox: {visible(entry.denied.reason)}
+        </p>
+      )}
       <Pictures pictures={pictures} />
     </article>
   );

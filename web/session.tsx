@@ -148,7 +148,7 @@ function Head({
 }
 
 function describeContext({ contextTokens = 0, contextWindow }: Totals): string {
-  if (contextWindow === undefined) return `context ${describeCount(contextTokens)}`;
+  if (contextWindow === undefined) return `${describeCount(contextTokens)} tokens in context`;
   const left = Math.max(0, 1 - contextTokens / contextWindow);
   return `${Math.round(left * 100)} % of ${describeCount(contextWindow)} context left`;
 }

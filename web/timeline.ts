@@ -48,6 +48,7 @@ export interface CallEntry extends Common {
     readonly rule?: string;
     readonly ruleFile?: string;
   };
+  denied?: { readonly reason: string; readonly inferred?: true };
   confined?: boolean;
   startedAt?: number;
   durationMs?: number;
@@ -291,13 +292,14 @@ const readers: Readonly<Record<string, Reader>> = {
 };
 
 function readEnded(draft: Draft, ended: Ended, at: number): void {
-  const { id, name, tool = name, ok, durationMs, content, code, exitCode, ruling, effects, input } = ended;
+  const { id, name, tool = name, ok, durationMs, content, code, exitCode, ruling, denied, effects, input } = ended;
   const entry = callOf(draft, id, at, tool, input);
   const output = content.map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("\n");
   Object.assign(entry, { state: ok ? "ok" : "failed", tool, durationMs, output, pictures: picturesOf(content) });
   if (code !== undefined) entry.code = code;
   if (typeof exitCode === "number") entry.exitCode = exitCode;
   if (ruling !== undefined) entry.ruling = ruling;
+  if (denied !== undefined) entry.denied = denied;
   if (effects !== undefined) entry.effects = effects;
   touch(draft, entry);
 }
@@ -349,6 +351,7 @@ interface Ended {
   }[];
   readonly durationMs: number;
   readonly ruling?: NonNullable<CallEntry["ruling"]>;
+  readonly denied?: NonNullable<CallEntry["denied"]>;
   readonly effects?: unknown;
 }
 

@@ -74,7 +74,7 @@ export function Welcome() {
             value={text}
             placeholder={
               me.value.model === "offline"
-                ? "run npm test, read src/index.ts, replace 'a' with 'b' in file.txt …"
+                ? "run npm test\nread src/index.ts\nreplace 'a' with 'b' in file.txt"
                 : "Describe the task: Enter starts it, Shift+Enter makes a new line"
             }
             onInput={(event) => setText(event.currentTarget.value)}

@@ -9,6 +9,8 @@ export default defineConfig({
   srcExclude: ["decisions/**"],
   // Code of the API pages mentions types as tags; nothing in our pages is a component.
   markdown: { html: true },
+  // On a phone a wide drawing is pushed sideways instead of being too small to read.
+  head: [["style", {}, ".vp-doc p:has(> picture) { overflow-x: auto } .vp-doc picture img { min-width: 620px }"]],
   themeConfig: {
     search: { provider: "local" },
     nav: [page("Guides", "/how-it-works"), page("API", "/api/index"), page("Changes", "/changelog")],
@@ -38,7 +40,6 @@ export default defineConfig({
           page("Add a dialect", "/add-a-dialect"),
           page("Gateway", "/gateway"),
           page("Generate", "/generate"),
-          page("Many tools", "/many-tools"),
         ],
       },
       {

@@ -181,7 +181,7 @@ export function describeMistake(error: unknown, target: Target, path: string): s
   if (error instanceof ArgumentParseError)
     return `${place(error.externalFlagNameOrPlaceholder)}: ${toText(error.exception)}`;
   if (error instanceof EnumValidationError)
-    return `${place(error.externalFlagName)}: '${error.input}' is none of ${error.values.join(", ")}${didYouMean(nearest(error.input, error.values, 1))}`;
+    return `${place(error.externalFlagName)}: '${error.input}' is none of ${error.values.join(", ")}${didYouMean(near(error.input, nearest(error.input, error.values, 1)))}`;
   if (error instanceof UnsatisfiedFlagError) {
     const { externalFlagName: name, nextFlagName: next } = error;
     return `${place(name)} needs a value${next === undefined ? "" : `, and ${place(next)} follows it`}`;
@@ -199,17 +199,22 @@ export function describeMistake(error: unknown, target: Target, path: string): s
   return toText(error);
 }
 
-/** Stricli has seen another spelling of a flag, or else a slip is looked for. `foo` is not a slip of `cwd`. */
+/** Stricli has seen another spelling of a flag, or else a slip is looked for. */
 function nearFlags({ input, corrections }: FlagNotFoundError, target: Target): readonly string[] {
   const flags = "parameters" in target ? Object.keys(target.parameters.flags ?? {}).map(toKebab) : [];
   const found = corrections.length > 0 ? corrections : nearest(input, flags, 1);
-  return found.filter((word) => distance(input, word) * 2 <= input.length);
+  return near(input, found);
+}
+
+/** Of the words that are proposed, those that could be a slip: `foo` is none of `cwd`, and `nope` none of `token`. */
+function near(input: string, words: readonly string[]): readonly string[] {
+  return words.filter((word) => distance(input, word) * 2 <= input.length);
 }
 
 /** A group was given the name of a command that it does not have. */
 export function unknownName(input: string, target: Target, path: string): string {
   const names = "parameters" in target ? [] : target.getAllEntries().map(({ name }) => name.original);
-  return `there is no command '${path} ${input}'${didYouMean(nearest(input, names, 1))}`;
+  return `there is no command '${path} ${input}'${didYouMean(near(input, nearest(input, names, 1)).map((name) => `'${name}'`))}`;
 }
 
 /** The end of a sentence about a word that nobody knows. */

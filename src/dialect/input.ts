@@ -127,6 +127,11 @@ export function markers(...lists: readonly (readonly string[])[]): readonly stri
   return [...new Set(lists.flat())].filter((marker) => marker !== "").toSorted((a, b) => b.length - a.length);
 }
 
+/** The same for markers that are looked for after white space was skipped: what they begin with of it is gone by then. */
+export function afterSpaceMarkers(...lists: readonly (readonly string[])[]): readonly string[] {
+  return markers(lists.flat().map((marker) => marker.trimStart()));
+}
+
 /** Consumes one of the markers if it stands here. */
 export function* skipMarker(input: Input, list: readonly string[]): Reading<string | undefined> {
   const marker = yield* markerAt(input, list);

@@ -57,6 +57,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
       ok,
       ...(ok ? {} : { code: output.exec?.timedOut ? ("timeout" as const) : ("failed" as const) }),
       content: failed ?? [...cut.parts, ...(ran.remarks ?? []).map((remark) => text(remark))],
+      ...(ran.denied === undefined ? {} : { denied: ran.denied }),
       ...heldPart(ran),
       ...(output.structured === undefined ? {} : { structured: output.structured }),
       ...(ran.cached ? { cached: true as const } : {}),

@@ -105,6 +105,11 @@ const ruling = object(
   { rule: string, ruleFile: string, commands: list(words) },
 );
 
+const denial = object(
+  { what: oneOf("read", "write", "network", "command", "time"), reason: string },
+  { target: string, rule: string, inferred: boolean, more: list(ref("denial")) },
+);
+
 const ended = object(
   { ...asked, ok: boolean, content: list(ref("part")), endedAt: number, durationMs: number },
   {
@@ -119,6 +124,7 @@ const ended = object(
     structured: any,
     exitCode: { type: ["integer", "null"] },
     stopsTurn: boolean,
+    denied: ref("denial"),
     effects: object({
       run: string,
       list: list(ref("effect")),
@@ -192,6 +198,7 @@ export const definitions: JsonObject = {
   access,
   grant,
   ruling,
+  denial,
   ended,
   effect,
   approvalRequest,

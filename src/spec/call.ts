@@ -75,6 +75,8 @@ export interface Ended extends Asked {
   readonly cached?: true;
   /** The person answered not only no but stop, so the turn ends here. */
   readonly stopsTurn?: boolean;
+  /** What the sandbox refused to its commands, although the call was permitted. */
+  readonly denied?: Denial;
   /** What a held command did, and what of it was kept. A long list is cut. */
   readonly effects?: Pick<Effects, "run" | "list"> & Pick<Settled, "kept" | "conflicts">;
   /** How many bytes were cut, and the file that holds the whole. */

@@ -7,7 +7,8 @@ import { applyPatch as runPatch, patchedPaths, type PatchOutcome } from "./patch
 import { writeWhole } from "./patch/whole.ts";
 
 const description = [
-  "Change files by a patch; all of it is applied, or nothing. Form:",
+  "Change files by a patch; all of it is applied, or nothing.",
+  "Form:",
   "*** Begin Patch",
   "*** Update File: src/a.ts",
   "@@ function run() {",

@@ -2,9 +2,12 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
 import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
 
 beforeAll(ensureBuilt, 60_000);
+
+const hasSandbox = (await trySandboxes()).some(({ ok }) => ok);
 
 const noTrace = (stderr: string) => expect(stderr).not.toMatch(/\n\s+at /);
 
@@ -132,6 +135,20 @@ test("what needs an approval that nobody can give ends with 3, at once", async (
   expect(code).toBe(3);
   expect(stderr).toContain("Nobody is here to approve it");
 });
+
+test.skipIf(!hasSandbox)(
+  "what the sandbox refused is said, also where the program does not say it (needs a sandbox)",
+  async () => {
+    const env = { CALLGATE_HOME: tempFolder("state") };
+    const cwd = tempFolder("work");
+    mkdirSync(join(cwd, ".git"));
+    const { stderr } = await run(["exec", "run mkdir .git/hooks"], { cwd, env });
+    const words = `probably refused by the sandbox: ${join(cwd, ".git/hooks")} may not be changed under workspace-write`;
+    expect(stderr).toContain(words);
+    expect(stderr).toContain("the sandbox refused something: in a terminal 'callgate' asks you.");
+    expect((await run(["show", "last"], { cwd, env })).stdout).toContain(words);
+  },
+);
 
 test("an address where nobody answers ends with 1 and says so", async () => {
   const { code, stderr } = await run(["exec", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hi"]);

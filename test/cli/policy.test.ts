@@ -91,7 +91,7 @@ describe("policy test and suggest", () => {
     const { code, stdout } = await run(["policy", "test", "--rules", file]);
     expect(code).toBe(1);
     expect(stdout).toContain("does not match its example 'git status'");
-    expect(stdout).toContain("1 rules, 2 examples, 1 failed");
+    expect(stdout).toContain("1 rule, 2 examples, 1 failed");
   });
 
   test("no rule is suggested for a script of the workspace, whose content may change; what make reads is said", async () => {

@@ -173,8 +173,8 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 90_000 }, () 
     await terminal.sees(/You said: Follow the skill 'ship'/);
     await ask(terminal, "/status");
     const screen = await terminal.sees("journal");
-    expect(screen).toContain("model    scripted at custom, over responses");
-    expect(screen).toContain("policy   workspace-write, on-request");
+    expect(screen).toContain("model     scripted at custom, over responses");
+    expect(screen).toContain("policy    workspace-write, on-request");
     await ask(terminal, "/export out.html");
     await terminal.sees("wrote out.html");
     expect(readFileSync(join(cwd, "out.html"), "utf8")).toContain("Say hello to the world.");

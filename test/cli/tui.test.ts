@@ -93,6 +93,24 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 150_000 }, ()
     await second.sees(/one\s+two\s+three/);
   });
 
+  test("what is cleared takes its proposals with it, and a command sent at once is the one that was typed", async () => {
+    const terminal = start();
+    await terminal.sees("/help");
+    const proposal = /^→ help/m;
+    for (const clear of ["C-u", "C-c"]) {
+      terminal.type("/");
+      await terminal.sees(proposal);
+      terminal.key(clear);
+      await terminal.sees(/^─+\n\s*\n─+\s*$/m);
+      expect(terminal.screen()).not.toMatch(proposal);
+    }
+    terminal.type("/");
+    await terminal.sees(proposal);
+    // The keys come faster than the proposals follow.
+    terminal.key("q", "u", "i", "t", "Enter");
+    await terminal.sees("ended with 0");
+  });
+
   test("a question shows the whole command; no, with a reason, is told to the model", async () => {
     const home = tempFolder("state");
     writeFileSync(join(home, "callgate.toml"), 'held = "off"\n'); // asked before it runs, not after

@@ -10,6 +10,7 @@ import {
   inferDialect,
   teach,
   toTextRequest,
+  type Dialect,
 } from "../../src/dialect/index.ts";
 import { toDialect } from "../../src/dialect/dialects.ts";
 import type { Item, ModelRequest } from "../../src/spec/model.ts";
@@ -269,4 +270,35 @@ test("the documents name every dialect and every repair", () => {
   const page = readFileSync(new URL("../../docs/any-model.md", import.meta.url), "utf8");
   for (const { name } of dialects) expect(page).toContain(`| \`${name}\` |`);
   for (const [name, slip] of Object.entries(repairs)) expect(page).toContain(`| \`${name}\` | ${slip} |`);
+});
+
+test.each([
+  ["a space", " >>"],
+  ["a line end", "\n>>"],
+])("a dialect of one's own may begin its closer with %s, and what it writes is read back whole", (_, close) => {
+  const bodies = [
+    { kind: "json" },
+    { kind: "named", separator: [": "] },
+    { kind: "named", separator: [": "], close: [" ;"] },
+    { kind: "python", list: "brackets" },
+    { kind: "quoted", prefix: "call:", quote: "<q>" },
+  ] as const;
+  for (const body of bodies) {
+    const own: Dialect = {
+      name: "own",
+      title: "own",
+      models: ["mine"],
+      trust: "taught",
+      blocks: [{ open: ["<<"], close: [close], bodies: [body] }],
+      result: { role: "user", each: "{text}" },
+    };
+    const calls = [1, 2].map((path) => ({ name: "write_file", arguments: `{"path":"${path}"}` }));
+    const tools = [writeFile];
+    const items = decodeText(`Now. ${encodeCalls(own, calls, tools)}`, { dialect: own, tools }).items;
+    const told = items.map((item) =>
+      item.type === "call" ? [item.name, JSON.parse(item.arguments) as unknown, item.complete] : item.type,
+    );
+    const whole = (path: string) => ["write_file", { path }, true];
+    expect(told, body.kind).toEqual(["message", whole("1"), whole("2")]);
+  }
 });

@@ -1,4 +1,5 @@
-/** What a person answered, in words. */
+/** What a person answered and what the sandbox refused, in words. */
+import type { Denial } from "../../spec/access.ts";
 import type { ApprovalAnswer } from "../../spec/stages.ts";
 
 const words: Readonly<Record<ApprovalAnswer["answer"], string>> = {
@@ -12,4 +13,9 @@ const words: Readonly<Record<ApprovalAnswer["answer"], string>> = {
 
 export function describeAnswer(answer: ApprovalAnswer | undefined): string {
   return answer === undefined ? "nobody to ask" : words[answer.answer];
+}
+
+/** The program's own words seldom say that it was the sandbox: to it, a disk is read-only or a host is not there. */
+export function describeDenied({ reason, inferred }: Denial): string {
+  return `${inferred ? "probably refused" : "refused"} by the sandbox: ${reason}`;
 }

@@ -15,18 +15,23 @@ export function describeSession(
   const { input, output } = session.usage;
   const window = config.context_window;
   const rows: readonly (readonly [string, string])[] = [
-    ["model", `${model.model.name} at ${model.provider}, over ${model.wire}`],
+    [
+      "model",
+      model.provider === "offline"
+        ? "the built-in planner"
+        : `${model.model.name} at ${model.provider}, over ${model.wire}`,
+    ],
     ["policy", `${modes.label}; writable: ${writableRoots.join(", ") || "nothing"}; network: ${network}`],
     ["folder", cwd],
-    ["told", guidance.files.map(describeGuidance).join(", ") || "no AGENTS.md"],
+    ["guidance", guidance.files.map(describeGuidance).join(", ") || "none (no AGENTS.md here)"],
     ["servers", mcp === undefined ? "none" : [...mcp.connections.keys()].join(", ")],
     ["tools", `${session.tools().length}`],
     ["used", `${input} tokens in, ${output} out${session.costUsd > 0 ? `, $${session.costUsd.toFixed(4)}` : ""}`],
-    ["window", window === undefined ? "not known (context_window in callgate.toml)" : `${window} tokens`],
+    ["window", window === undefined ? "size not known: set context_window in callgate.toml" : `${window} tokens`],
     ["session", `${session.id}, ${session.history.length} items`],
     ["journal", journalPath ?? "none is kept"],
   ];
-  return rows.map(([name, value]) => `${name.padEnd(8)} ${visible(value)}`).join("\n");
+  return rows.map(([name, value]) => `${name.padEnd(9)} ${visible(value)}`).join("\n");
 }
 
 export function describeGuidance({ path, bytes, cut }: GuidanceFile): string {

@@ -5,6 +5,7 @@
 import { partsToText } from "../../base/content.ts";
 import type { CommandLookedAt, SessionEvent, TakenBack } from "../../session/index.ts";
 import type { Ended } from "../../spec/call.ts";
+import { describeDenied } from "./answer-words.ts";
 import { visible } from "./visible.ts";
 import { prunedWords } from "../../result/effects.ts";
 
@@ -96,7 +97,8 @@ function describeEnded(call: Ended): string {
   const seconds = call.durationMs < 100 ? "" : `  ${(call.durationMs / 1000).toFixed(1)} s`;
   const exit = call.exitCode === undefined || call.exitCode === 0 ? "" : `  exit ${call.exitCode ?? "?"}`;
   const head = `  ${mark} ${call.tool ?? call.name} ${describeInput(call)}${exit}${seconds}`;
-  return call.ok ? head : `${head}\n      ${firstLine(partsToText(call.content))}`;
+  const denied = call.denied === undefined ? "" : `\n      ${visible(describeDenied(call.denied))}`;
+  return call.ok ? head + denied : `${head}\n      ${firstLine(partsToText(call.content))}${denied}`;
 }
 
 /** The one argument of a call that a person looks for. */

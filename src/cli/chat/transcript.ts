@@ -1,6 +1,6 @@
 /** Writes a journal as a Markdown document. */
 import type { ApprovalAnswer } from "../../spec/stages.ts";
-import { describeAnswer } from "./answer-words.ts";
+import { describeAnswer, describeDenied } from "./answer-words.ts";
 import { basename } from "node:path";
 import { partsToText } from "../../base/content.ts";
 import type { Ended, Ruling } from "../../spec/call.ts";
@@ -61,7 +61,8 @@ function callEntry(call: CallItem, at: number): Entry {
 }
 
 function endedEntry(call: Ended, at: number): Entry {
-  const why = call.ruling === undefined ? "" : ` — ${rulingWords(call.ruling)}`;
+  const ruled = call.ruling === undefined ? "" : ` — ${rulingWords(call.ruling)}`;
+  const why = call.denied === undefined ? ruled : `${ruled}; ${describeDenied(call.denied)}`;
   const title = `${call.tool ?? call.name} ${call.ok ? "ok" : (call.code ?? "failed")} in ${call.durationMs} ms${why}`;
   return { kind: "result", title, body: partsToText(call.content), at, ok: call.ok };
 }

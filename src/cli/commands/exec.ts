@@ -9,6 +9,7 @@ import { createLinePrinter } from "../line-printer.ts";
 import { prepare } from "../prepare.ts";
 import { keepHeapSmall, keepHeapSmallInLongAnswers, learnFromFirstRequest } from "../v8-flags.ts";
 import { createTimeline } from "../chat/timeline.ts";
+import type { Denial } from "../../spec/access.ts";
 
 interface ExecFlags extends SessionFlags {
   readonly json?: boolean;
@@ -34,7 +35,7 @@ export const command = buildCommand({
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "the answer must be JSON of this schema",
+        brief: "the answer must be JSON that fits this schema",
         placeholder: "FILE",
       },
       ephemeral: toggle("keep no journal"),
@@ -77,12 +78,17 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
   try {
     let ended: TurnEnded | undefined;
     let denied = 0;
+    const refusedBySandbox: Denial[] = [];
     for await (const event of session.send(prompt)) {
       if (!flags.json) show(event);
       if (event.type === "turn.ended") ended = event;
-      if (event.type === "call.ended" && event.call.ruling?.decision === "deny") denied++;
+      if (event.type !== "call.ended") continue;
+      if (event.call.ruling?.decision === "deny") denied++;
+      if (event.call.denied !== undefined) refusedBySandbox.push(event.call.denied);
     }
     if (!flags.json && ended !== undefined && ended.refused > 0) say(whatNow(ended.refused, denied));
+    const opening = flags.json ? undefined : howToOpen(refusedBySandbox, cwd);
+    if (opening !== undefined) say(opening);
     return exitCodeOf(ended);
   } finally {
     printer.flush();
@@ -123,6 +129,19 @@ function whatNow(refused: number, denied: number): string {
   if (denied >= refused)
     return `${head} 'callgate policy check --shell LINE' says which rule or setting denies a command.`;
   return `${head} In a terminal 'callgate' asks you; 'callgate policy suggest --shell LINE' shows the rule that would allow a command.`;
+}
+
+/** What was not refused by a rule can be opened: by a flag, unless it is a protected name in the workspace itself. */
+function howToOpen(denials: readonly Denial[], workspace: string): string | undefined {
+  const open = denials.filter(({ rule }) => rule === undefined);
+  if (open.length === 0) return undefined;
+  const isOutside = ({ what, target = "" }: Denial) => what === "write" && !target.startsWith(`${workspace}/`);
+  const flags = [
+    ...(open.some(isOutside) ? ["--add-dir DIR lets commands write there"] : []),
+    ...(open.some(({ what }) => what === "network") ? ["--allow-host HOST lets commands reach a host"] : []),
+    "in a terminal 'callgate' asks you",
+  ];
+  return `callgate: the sandbox refused something: ${flags.join("; ")}.`;
 }
 
 /** 3 means that something was refused because nobody could approve it, even if the model found another way to end. */

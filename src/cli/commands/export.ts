@@ -1,6 +1,6 @@
 import { buildCommand } from "@stricli/core";
 import { writeFileSync } from "node:fs";
-import { runCommand, say } from "../io.ts";
+import { runCommand, say, UsageError } from "../io.ts";
 import { openSession } from "../find-session.ts";
 import { toMarkdown } from "../chat/transcript.ts";
 import { recordingPage } from "../../store/recording-page.ts";
@@ -39,8 +39,16 @@ export const command = buildCommand({
       }[flags.format]();
       if (flags.output === undefined) process.stdout.write(text);
       else {
-        writeFileSync(flags.output, text);
+        writeTo(flags.output, text);
         say(`wrote ${flags.output}`);
       }
     }),
 });
+
+function writeTo(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new UsageError(`cannot write ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { defined } from "../../base/json.ts";
-import { nearest } from "../../base/text.ts";
 import { openKeyFile, type RequestRecord } from "../../gateway/index.ts";
 import { readPort, sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { type ClientName, clientNames, describeSetup, setupFor } from "../gateway/clients.ts";
@@ -238,9 +237,7 @@ async function runClient(given: GatewayFlags, words: readonly string[]): Promise
 function readClient(name: string, known: readonly ClientName[] = clientNames): ClientName {
   const found = known.find((client) => client === name);
   if (found !== undefined) return found;
-  const [guess] = nearest(name, known, 1);
-  const hint = guess === undefined ? "" : ` (did you mean '${guess}'?)`;
-  throw new UsageError(`there is no client '${name}'${hint}: ${known.join(", ")}`);
+  throw new UsageError(`there is no client '${name}': ${known.join(", ")}`);
 }
 
 function readUrl(given: string): string {

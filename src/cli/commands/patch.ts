@@ -39,7 +39,7 @@ export const command = buildCommand<Flags, [string?]>({
       batch: toggle("JSON lines in, JSON lines out"),
       codex: toggle("as codex does: first place that fits, what was done before a failure stays"),
       json: toggle("print the outcome as JSON"),
-      cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
+      cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one", placeholder: "DIR" },
     },
     positional: {
       kind: "tuple",

@@ -163,7 +163,9 @@ const test = buildCommand<{ readonly rules?: readonly string[]; readonly json?: 
         });
       else {
         for (const failure of failures) print(`failed: ${toVisibleLine(failure.message)}`);
-        print(`${rules.length} rules, ${examples} examples, ${failures.length} failed`);
+        print(
+          `${rules.length} ${rules.length === 1 ? "rule" : "rules"}, ${examples} examples, ${failures.length} failed`,
+        );
       }
       return failures.length === 0 ? exitCodes.done : exitCodes.failed;
     }),

@@ -78,8 +78,14 @@ export const command = buildCommand<Flags, string[]>({
         brief: "with --held: keep only what matches this pattern",
       },
       json: toggle("the explanation, or with --held what was done, as JSON"),
-      backend: { kind: "parsed", parse: String, optional: true, brief: "only this one (callgate doctor lists them)" },
-      cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
+      backend: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        brief: "use only this sandbox (callgate doctor lists them)",
+        placeholder: "NAME",
+      },
+      cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one", placeholder: "DIR" },
     },
     positional: {
       kind: "array",
@@ -90,7 +96,7 @@ export const command = buildCommand<Flags, string[]>({
     runCommand(async () => {
       if (flags.only !== undefined && flags.held === undefined)
         throw new UsageError("--only says what is kept of a held run: it goes with --held keep or --held ask");
-      if (argv.length === 0 && !flags.explain) throw new UsageError("there is no command: callgate sandbox -- CMD…");
+      if (argv.length === 0 && !flags.explain) throw new UsageError("give a command: callgate sandbox -- CMD …");
       const { cwd, config } = await prepare(defined({ cwd: flags.cwd }));
       const grant = toGrant(flags, cwd, config);
       const sandbox = createSandbox(flags.backend === undefined ? {} : { only: flags.backend });

@@ -43,12 +43,18 @@ function toTarget(name: unknown): SchemaTarget {
 
 export const command = buildCommand({
   docs: {
-    brief: "Normalise a JSON Schema for a provider",
-    fullDescription: `Prints {schema, changes} for one schema from FILE or stdin. With --batch: JSON lines {id, target, schema} in, {id, schema, changes} out.\nTargets: ${schemaTargets.join(", ")}.`,
+    brief: "convert a JSON Schema to what a provider accepts",
+    fullDescription: `Prints {schema, changes} for one schema from FILE or stdin. With --batch: JSON lines {id, target, schema} in, {id, schema, changes} out.`,
   },
   parameters: {
     flags: {
-      target: { kind: "parsed", parse: String, brief: `one of ${schemaTargets.join(", ")}`, default: "openai" },
+      target: {
+        kind: "parsed",
+        parse: String,
+        brief: `for whom: ${schemaTargets.join(", ")}`,
+        default: "openai",
+        placeholder: "NAME",
+      },
       batch: toggle("JSON lines in, JSON lines out"),
     },
     positional: {

@@ -204,7 +204,7 @@ async function check(given: LintFlags): Promise<number> {
   else {
     for (const { tool, target, changes } of rows.filter((row) => row.changes.length > 0))
       print(
-        `${tool} for ${target}: ${changes.length} changes (${firstLine(changes.map(({ path, what }) => `${path || "/"} ${what}`).join("; "), 120)})`,
+        `${tool} for ${target}: ${changes.length} ${changes.length === 1 ? "change" : "changes"} (${firstLine(changes.map(({ path, what }) => `${path || "/"} ${what}`).join("; "), 120)})`,
       );
     for (const { tool, target, problems } of bad) print(`✗ ${tool} for ${target}: ${problems.join("; ")}`);
     print(

@@ -30,7 +30,7 @@ export const command = buildCommand<Flags, [string?]>({
       redo: toggle("do again what was taken back last, or RUN"),
       dryRun: toggle("say what would be taken back, and do nothing"),
       json: toggle("print the outcome as JSON"),
-      cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
+      cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one", placeholder: "DIR" },
     },
     positional: {
       kind: "tuple",
@@ -55,7 +55,7 @@ async function undo(flags: Flags, wanted: string | undefined): Promise<number> {
   const workspace = findWorkspaceOf(wanted, process.env);
   const words = `there is no run ${wanted} in ${here}`;
   if (workspace === undefined)
-    return refuse(`${words}, nor where sessions worked (--cwd names its folder)`, flags, wanted);
+    return refuse(`${words} or in the folder of any recorded session (--cwd names another folder)`, flags, wanted);
   // Whoever named a folder meant that one, so no other is changed.
   if (flags.cwd !== undefined) return refuse(`${words}; it belongs to ${workspace}`, flags, wanted);
   if (!existsSync(workspace))

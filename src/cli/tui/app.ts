@@ -128,6 +128,8 @@ interface KeyTargets {
 }
 
 const consumed = { consume: true } as const;
+const cuttingKeys = ["ctrl+u", "ctrl+w", "ctrl+k", "ctrl+y", "alt+backspace", "alt+d"] as const;
+const escape = "\u001B";
 
 function onKey(data: string, screen: Screen, { talk, leave, changeMode }: KeyTargets): typeof consumed | undefined {
   const { editor, transcript, tui, approvals } = screen;
@@ -135,9 +137,14 @@ function onKey(data: string, screen: Screen, { talk, leave, changeMode }: KeyTar
   if (matchesKey(data, "ctrl+c") && (talk.isBusy() || !isAsking)) {
     if (talk.isBusy()) talk.interrupt();
     else if (editor.getText() === "") void leave();
-    else editor.setText("");
+    else {
+      editor.setText("");
+      tui.requestRender();
+    }
     return consumed;
   }
+  // These keys change the text, and the editor would go on showing what it had proposed for the text before.
+  if (editor.isShowingAutocomplete() && cuttingKeys.some((key) => matchesKey(data, key))) editor.handleInput(escape);
   if (matchesKey(data, "escape") && talk.isBusy() && !isAsking && !editor.isShowingAutocomplete()) {
     talk.interrupt();
     return consumed;

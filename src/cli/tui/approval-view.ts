@@ -189,7 +189,9 @@ function whereItRuns({ access, grant }: ApprovalRequest): string {
   const servers = [...new Set(access.servers?.map(({ server }) => `'${toVisibleLine(server)}'`))];
   if (servers.length > 0) return `runs on the MCP server ${servers.join(", ")}, with that server's powers`;
   if (grant.writes === "held")
-    return `ran confined, its writes held back; what it sent over the network, if any was granted, is sent`;
+    return grant.network === "off"
+      ? "ran confined and without a network; nothing it wrote counts yet"
+      : "ran confined; nothing it wrote counts yet, but what it sent over the network has been sent";
   return grant.confined ? `runs confined (${grant.policy}), ${describeNetwork(grant.network)}` : "runs unconfined";
 }
 

@@ -1,5 +1,5 @@
 /** One call on the screen: while it runs, a line with the last lines of its output, and afterwards how it ended. */
-import { describeAnswer } from "../chat/answer-words.ts";
+import { describeAnswer, describeDenied } from "../chat/answer-words.ts";
 import type { Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { Asked, Ended } from "../../spec/call.ts";
@@ -57,7 +57,8 @@ export function createCallBlock(theme: Theme, asked: Pick<Asked, "name" | "argum
       const took = call.durationMs >= 100 ? theme.dim(` ${(call.durationMs / 1000).toFixed(1)} s`) : "";
       // The output of an interrupted command is not in its result, so it stays visible.
       const before = call.code === "aborted" ? tail : [];
-      draw(`${mark} ${label}${exit}${took}`, [...before, ...summary(call)]);
+      const denied = call.denied === undefined ? [] : [visible(describeDenied(call.denied))];
+      draw(`${mark} ${label}${exit}${took}`, [...before, ...summary(call), ...denied]);
     },
   };
 }

@@ -20,7 +20,13 @@ export function createCompletion(commands: readonly Slash[], cwd: string): Autoc
       const found = fuzzyFilter(listFiles(cwd, folderOf(typed)), typed, (name) => name).slice(0, maxShown);
       return found.length === 0 ? null : { prefix, items: found.map((name) => ({ value: `@${name}`, label: name })) };
     },
-    applyCompletion: (...args) => paths.applyCompletion(...args),
+    applyCompletion(lines, cursorLine, cursorCol, item, prefix) {
+      // Keys that come all at once are read before the proposals follow: these were made for another text.
+      const isStale = lines[cursorLine]?.slice(0, cursorCol).endsWith(prefix) !== true;
+      return isStale
+        ? { lines, cursorLine, cursorCol }
+        : paths.applyCompletion(lines, cursorLine, cursorCol, item, prefix);
+    },
     shouldTriggerFileCompletion: (...args) => paths.shouldTriggerFileCompletion(...args),
   };
 }

@@ -5,6 +5,7 @@
 import type { Block, Body, TagPair } from "../dialect.ts";
 import {
   afterSpace,
+  afterSpaceMarkers,
   codeAt,
   createScanner,
   left,
@@ -45,7 +46,7 @@ export function createBlockReader(
   thoughtEnds: readonly string[] = [],
 ): BlockReader {
   const opens = markers(block.open);
-  const closes = markers(block.close);
+  const closes = afterSpaceMarkers(block.close);
   const bodies = block.bodies.map((body) => createBodyReader(body, block));
   const skipped = markers(block.between ?? [], stray);
   const junkEnd = createScanner(closes, opens);

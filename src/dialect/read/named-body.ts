@@ -2,6 +2,7 @@
 import type { Block, NamedBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
 import {
+  afterSpaceMarkers,
   codeAt,
   createScanner,
   markerAt,
@@ -24,6 +25,8 @@ const nameLimit = 256;
 
 export interface NamedMarks {
   readonly body: NamedBody;
+  /** What ends a call by itself, if something does. */
+  readonly closes: readonly string[] | undefined;
   /** What may end a name or an id. */
   readonly ends: readonly string[];
   /** The same markers, and those which show that there is no name. */
@@ -36,9 +39,10 @@ export function createNamedMarks(body: NamedBody, block: Block): NamedMarks {
   const ends = markers(body.separator, body.id ?? [], body.idFirst ?? [], body.close ?? []);
   return {
     body,
+    closes: body.close && afterSpaceMarkers(body.close),
     ends,
     inWord: createScanner(ends, body.separator.includes("\n") ? [] : ["{", "<"]),
-    after: markers(block.close, body.before ?? []),
+    after: afterSpaceMarkers(block.close, body.before ?? []),
   };
 }
 
@@ -69,13 +73,13 @@ export function* readNamedBody(context: Context, marks: NamedMarks): Reading<Res
   if (fence !== undefined && (yield* skipMarker(input, ["```"])) !== undefined) yield* skipSpace(input);
   if (result === "ok") return yield* closeCall(context, marks);
   // Arguments that stop short at the call's own end spoil this call and no other of its section.
-  return body.close !== undefined && (yield* skipMarker(input, body.close)) !== undefined ? "ok" : result;
+  return marks.closes !== undefined && (yield* skipMarker(input, marks.closes)) !== undefined ? "ok" : result;
 }
 
-function* closeCall(context: Context, { body, after }: NamedMarks): Reading<Result> {
+function* closeCall(context: Context, { closes, after }: NamedMarks): Reading<Result> {
   const writer = context.opened.at(-1);
-  if (body.close === undefined) return "ok";
-  if ((yield* skipMarker(context.input, body.close)) !== undefined) return "ok";
+  if (closes === undefined) return "ok";
+  if ((yield* skipMarker(context.input, closes)) !== undefined) return "ok";
   if ((yield* codeAt(context.input)) < 0 || (yield* markerAt(context.input, after)) !== undefined) {
     writer?.repairs.add("implicit-close");
     return "ok";

@@ -107,7 +107,8 @@ const gitWriters = new Set(
 /** Outside the sandbox this user could change it; inside, it is in no writable root, or has a protected name. */
 function isWithheld(path: string, { grant, writable }: Pick<DeniedCommand, "grant" | "writable">): boolean {
   if (path.startsWith("/dev/") || path.startsWith("/proc/")) return false;
-  const root = writable.find((place) => contains(place, path));
+  // The innermost place counts: a workspace may lie in the temp folder.
+  const [root] = writable.filter((place) => contains(place, path)).toSorted((a, b) => b.length - a.length);
   const isProtected =
     root !== undefined && grant.protect.some((name) => contains(isAbsolute(name) ? name : resolve(root, name), path));
   if (root !== undefined && !isProtected) return false;

@@ -117,6 +117,27 @@ test("a hidden file that was named is the refused read", () => {
   expect(ended(`cat ${folder}/nothing`)).toBeUndefined();
 });
 
+test("a protected name is known also where the workspace lies in a folder that the sandbox made writable", () => {
+  const folder = freshFolder();
+  const workspace = join(folder, "ws");
+  mkdirSync(join(workspace, ".git"), { recursive: true });
+  const grant: Grant = {
+    policy: "workspace-write",
+    confined: true,
+    write: [workspace],
+    protect: [".git"],
+    mask: [],
+    network: "off",
+  };
+  const ended = (line: string) =>
+    explainEnding(
+      { argv: ["sh", "-c", line], cwd: workspace, grant, writable: [folder, workspace] },
+      { exitCode: 128, signal: null },
+    );
+  expect(ended("git commit -m x")).toMatchObject({ what: "write", target: join(workspace, ".git") });
+  expect(ended("touch src/x")).toBeUndefined();
+});
+
 test("with allowed hosts it is the proxy that knows", () => {
   expect(scene(["example.org"]).shell("curl https://example.com", 56)).toBeUndefined();
 });
