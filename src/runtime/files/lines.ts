@@ -1,5 +1,5 @@
 /** Reads some lines of a file, from its beginning or its end, without reading the rest. */
-import { fstatSync, readSync } from "node:fs";
+import { readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import type { FileSlice } from "../../spec/capability.ts";
 
@@ -17,9 +17,19 @@ const newline = 0x0a;
 /** How many chunks a long scan reads before it lets other work run. */
 const chunksPerBreath = 32;
 
+/** An open file, and how long it was when it was looked at. */
+export interface OpenFile {
+  readonly fd: number;
+  readonly size: number;
+}
+
 /** Lines `from` to `to`, counted from 1, or from the end if negative (-1 is the last). */
-export async function sliceLines(fd: number, from: number, to: number, options: SliceOptions): Promise<FileSlice> {
-  const { size } = fstatSync(fd);
+export async function sliceLines(
+  { fd, size }: OpenFile,
+  from: number,
+  to: number,
+  options: SliceOptions,
+): Promise<FileSlice> {
   if (from === 1 && size <= smallBytes) return sliceSmall(fd, size, to, options.maxLineBytes);
   const found = from < 0 ? findFromEnd(fd, size, -from) : { start: await findFromStart(fd, from), lacking: 0 };
   const { start, lacking } = found;

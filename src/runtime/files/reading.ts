@@ -6,7 +6,7 @@ import type { FileEntry, FileName, FileSlice, FileVersion, TextFile } from "../.
 import { fileError, isErrno, shown } from "./errors.ts";
 import { openPlace, type Held, type Place } from "./fd.ts";
 import type { Guard } from "./guard.ts";
-import { sliceLines, type SliceOptions } from "./lines.ts";
+import { sliceLines, type OpenFile, type SliceOptions } from "./lines.ts";
 import { toAbsolute } from "./paths.ts";
 import { openRegular, scratchOf, withFile, withHeld, type Scope } from "./scope.ts";
 import { decodeText } from "./text.ts";
@@ -72,17 +72,17 @@ export async function slice(
   to: number,
   limits: SliceOptions,
 ): Promise<FileSlice> {
-  let fd: number | undefined;
+  let file: OpenFile | undefined;
   try {
-    fd = withHeld(scope, path, (held) => {
+    file = withHeld(scope, path, (held) => {
       scope.memory.seen.set(held.real, tokenOf(held.stats));
-      return openRegular(held, path);
+      return { fd: openRegular(held, path), size: held.stats.size };
     });
-    return await sliceLines(fd, from, to, limits);
+    return await sliceLines(file, from, to, limits);
   } catch (error) {
     throw fileError(error, path);
   } finally {
-    if (fd !== undefined) closeSync(fd);
+    if (file !== undefined) closeSync(file.fd);
   }
 }
 
