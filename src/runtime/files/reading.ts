@@ -26,7 +26,7 @@ export function readText(scope: Scope, path: string, toWrite = false): TextFile 
     scope.memory.seen.set(version.path, version.token);
     const { text, bom, encoding } = decodeText(bytes);
     if (scope.onChange)
-      scope.contents.set(version, encoding === "utf8" && !bom ? { text } : { bytes: Uint8Array.from(bytes) });
+      scope.contents.set(version, encoding === "utf8" && !bom ? { text } : { bytes: new Uint8Array(bytes) });
     return { text, bom, encoding, version, mode };
   });
 }
