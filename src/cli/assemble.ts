@@ -41,8 +41,6 @@ export interface AssembleOptions {
   readonly approver?: Approver;
   /** How MCP servers are connected. */
   readonly servers?: Partial<ConnectOptions>;
-  /** Called when everything that a first call needs has been loaded. */
-  readonly onWarm?: () => void;
   /** The session to continue: its id, the beginning of it, or `last`. */
   readonly resume?: string;
   /** What was named on the command line. It takes precedence over the model that the resumed session had. */
@@ -168,7 +166,6 @@ async function putTogether(
   warmUpWhileAsking(session, async () => {
     process.getBuiltinModule("node:crypto"); // what is agreed to, and the audit log, are hashed
     await Promise.allSettled([engine.warmUp(), changes.warmUp()]);
-    options.onWarm?.();
   });
   return { engine, config, model, session, journalPath, guidance, prompts, mcp: own.mcp };
 }

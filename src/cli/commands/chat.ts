@@ -7,7 +7,7 @@ import type { Config } from "../config/config.ts";
 import { sessionFlags, type SessionFlags, type ToolFlags, toggle } from "../config/flags.ts";
 import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
-import { keepHeapSmall, learnFromFirstRequest } from "../v8-flags.ts";
+import { setSessionFlags } from "../v8-flags.ts";
 import { openPromptHistory } from "../chat/prompt-history.ts";
 import { createModes, type Mode } from "../chat/modes.ts";
 import { describeGuidance, describeServers, describeSession } from "../chat/describe-session.ts";
@@ -124,12 +124,11 @@ async function playPart(part: Part): Promise<Again | undefined> {
     approver: answersTools(app.person),
     servers: { person: app.person, warn: (message) => app.note(`! ${toVisibleLine(message)}`), waitMs: 0 },
     flags: part.flags,
-    onWarm: keepHeapSmall,
     ...defined({ resume, fork }),
   });
   const { session, engine, model, close, mcp } = assembled;
   const modes = createModes(engine, assembled.config, part.mode);
-  learnFromFirstRequest(session);
+  setSessionFlags(session);
   try {
     const again = await app.run({
       session,

@@ -7,7 +7,7 @@ import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { exitCodes, isTerminal, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { createLinePrinter } from "../line-printer.ts";
 import { prepare } from "../prepare.ts";
-import { keepHeapSmall, keepHeapSmallInLongAnswers, learnFromFirstRequest } from "../v8-flags.ts";
+import { setSessionFlags } from "../v8-flags.ts";
 import { createTimeline } from "../chat/timeline.ts";
 import type { Denial } from "../../spec/access.ts";
 
@@ -64,13 +64,11 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     env: process.env,
     ephemeral,
     flags,
-    onWarm: keepHeapSmall,
     ...defined({ resume, outputSchema }),
     ...(flags.json ? { onEvent: printer.print } : {}),
   });
   const { session, close } = assembled;
-  keepHeapSmallInLongAnswers(session);
-  learnFromFirstRequest(session);
+  setSessionFlags(session);
   const stop = () => session.interrupt();
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
