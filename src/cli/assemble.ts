@@ -164,7 +164,7 @@ async function putTogether(
   opened.push(session.close);
   if (journalPath !== undefined) tellWhatWasTakenBack(session, journalPath);
   warmUpWhileAsking(session, async () => {
-    process.getBuiltinModule("node:crypto"); // what is agreed to, and the audit log, are hashed
+    process.getBuiltinModule("node:crypto").createHash("sha256").digest(); // decisions and the audit log are hashed
     await Promise.allSettled([engine.warmUp(), changes.warmUp()]);
   });
   return { engine, config, model, session, journalPath, guidance, prompts, mcp: own.mcp };
