@@ -1,11 +1,12 @@
 /**
  * Plays the model for bench/calls.ts, as a process of its own: it answers with one call after another, and tells how
- * long each took, from the end of its answer to the next request. `node calls-server.mjs read|edit|shell N FOLDER`.
+ * long each took, from the end of its answer to the next request. `node calls-server.mjs read|edit|shell N FOLDER MS`: it
+ * answers after so many milliseconds.
  */
 import { createServer } from "node:http";
 import { join } from "node:path";
 
-const [kind, count, folder] = process.argv.slice(2);
+const [kind, count, folder, delayMs] = process.argv.slice(2);
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 const patch = (n) =>
   `*** Begin Patch\n*** Update File: edit.txt\n@@\n-counter = ${n}\n+counter = ${n + 1}\n*** End Patch\n`;
@@ -59,9 +60,14 @@ const server = createServer((request, response) => {
   const chunks = [];
   request.on("data", (chunk) => chunks.push(chunk));
   request.on("end", () => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(`${answerTo(Buffer.concat(chunks).toString())}data: [DONE]\n\n`);
-    endedAt = now();
+    const answer = `${answerTo(Buffer.concat(chunks).toString())}data: [DONE]\n\n`;
+    const send = () => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(answer);
+      endedAt = now();
+    };
+    if (delayMs === "0") send();
+    else setTimeout(send, Number(delayMs));
   });
 });
 server.listen(0, "127.0.0.1", () => process.send(server.address().port));
