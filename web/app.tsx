@@ -24,7 +24,7 @@ import { Entrance, Welcome } from "./welcome.tsx";
 
 export function App() {
   document.documentElement.dataset["theme"] = theme.value;
-  const id = /^\/s\/(.+)$/.exec(route.value)?.[1];
+  const id = sessionIn(route.value);
   const isOpen = route.value !== "/" || isOutside.value;
   return (
     <div class={`app ${isOpen ? "reading" : "choosing"}`}>
@@ -34,7 +34,7 @@ export function App() {
       <header class="hidden">
         <h1>Callgate</h1>
       </header>
-      <Sidebar current={id === undefined ? undefined : decodeURIComponent(id)} />
+      <Sidebar current={id} />
       <main id="main" tabIndex={-1}>
         {problem.value === undefined ? null : (
           <p class="problem" role="alert">
@@ -47,7 +47,7 @@ export function App() {
         {isOutside.value ? (
           <Entrance />
         ) : id !== undefined ? (
-          <SessionView id={decodeURIComponent(id)} />
+          <SessionView id={id} />
         ) : route.value === "/inbox" ? (
           <Inbox />
         ) : route.value === "/policy" ? (
@@ -58,6 +58,16 @@ export function App() {
       </main>
     </div>
   );
+}
+
+/** The session that an address names. One that is not encoded properly names none. */
+function sessionIn(address: string): string | undefined {
+  try {
+    const id = /^\/s\/(.+)$/.exec(address)?.[1];
+    return id === undefined ? undefined : decodeURIComponent(id);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The address after the hash is our own route: the focus is moved by hand. */

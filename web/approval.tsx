@@ -1,6 +1,7 @@
 /** A question to a person, with everything that is needed to answer it, and the answers. */
 import { useState } from "preact/hooks";
 import type { ApprovalReply } from "../src/client/index.ts";
+import { toVisibleCommand } from "../src/gate/show.ts";
 import type { EffectLine } from "../src/spec/effects.ts";
 import type { ApprovalRequest } from "../src/spec/stages.ts";
 import { Diff } from "./diff.tsx";
@@ -33,9 +34,7 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
   return (
     <div class="approval" role="group" aria-label="approval">
       <p class="reason">{visible(reason)}</p>
-      {commands.length === 0 ? null : (
-        <pre class="commands">{commands.map((command) => visible(command.join(" "))).join("\n")}</pre>
-      )}
+      {commands.length === 0 ? null : <pre class="commands">{commands.map(toVisibleCommand).join("\n")}</pre>}
       {lines.length === 0 ? null : <Effects lines={lines} kept={kept} onChange={setKept} />}
       {diff === undefined ? null : <Diff text={diff} />}
       <div class="answers">

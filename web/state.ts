@@ -109,7 +109,8 @@ export function search(words: string): void {
 
 async function watchAll(): Promise<void> {
   const never = new AbortController().signal;
-  for await (const row of client.watch(never)) {
+  // What happened while there was no stream, after a restart of the service or of the machine, is asked for.
+  for await (const row of client.watch(never, () => void attempt(refresh))) {
     const others = sessions.value.filter(({ id }) => id !== row.id);
     sessions.value = [row, ...others].toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
     if (row.waitingFor !== undefined || approvals.value.some(({ session }) => session.id === row.id))

@@ -15,6 +15,7 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { Marked } from "marked";
+import { createHiddenPattern } from "../src/base/hidden.ts";
 
 const languages = { bash, css, diff, go, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
@@ -96,15 +97,13 @@ export function toSafeHtml(text: string, { breaks = false } = {}): string {
 /** What a terminal takes as an order: colours, moves of the cursor, titles of windows. */
 const terminalOrders = /(?![\n\r\t])\p{Cc}(?:\[[0-9;?]*[ -/]*[@-~]|\][^\p{Cc}]*(?![\n\r\t])\p{Cc}\\?)/gu;
 
-/** Control characters, colours of terminals and marks that turn the direction of text are shown as what they are. */
+const hidden = createHiddenPattern();
+
+/** Orders to a terminal are left out. All other characters that nobody would see are shown by their number. */
 export function visible(text: string): string {
   return text
     .replaceAll(terminalOrders, "")
-    .replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => `⟦${(character.codePointAt(0) ?? 0).toString(16)}⟧`)
-    .replaceAll(
-      /[\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C]/g,
-      (mark) => `⟦U+${(mark.codePointAt(0) ?? 0).toString(16)}⟧`,
-    );
+    .replaceAll(hidden, (character) => `⟦U+${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}⟧`);
 }
 
 function escapeHtml(text: string): string {

@@ -155,8 +155,17 @@ export interface Client {
    * loses nothing.
    */
   events(id: string, after: number, signal: AbortSignal): AsyncGenerator<StreamEvent>;
-  /** Changes of any session of the tenant. */
-  watch(signal: AbortSignal): AsyncGenerator<SessionRow>;
+  /**
+   * Changes of any session of the tenant, from now on. `onOpen` is called whenever the stream was opened, for
+   * the first time or again: what changed while there was none is only in the lists.
+   */
+  watch(signal: AbortSignal, onOpen?: () => void): AsyncGenerator<SessionRow>;
+}
+
+/** One event of a stream, as it came. */
+interface Told {
+  readonly event: string;
+  readonly data: string;
 }
 
 const clientShape = optionsShape<ClientOptions>({ url: "string", token: "string", fetch: "function" });
@@ -170,12 +179,7 @@ export function createClient(options: ClientOptions = {}): Client {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
 
-  const ask = async (
-    method: string,
-    path: string,
-    body?: unknown,
-    more: Record<string, string> = {},
-  ): Promise<Response> => {
+  const ask = async (method: string, path: string, body?: unknown, more: object = {}): Promise<Response> => {
     const response = await send(`${url}${path}`, {
       method,
       headers: { ...headers, ...more, ...(body === undefined ? {} : { "content-type": "application/json" }) },
@@ -186,15 +190,12 @@ export function createClient(options: ClientOptions = {}): Client {
     return response;
   };
   // The service's OpenAPI document describes its answers, and a test compares it with these types.
-  const json = async <T>(method: string, path: string, body?: unknown, more?: Record<string, string>): Promise<T> =>
+  const json = async <T>(method: string, path: string, body?: unknown, more?: object): Promise<T> =>
     (await (await ask(method, path, body, more)).json()) as T;
   const at = (id: string, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;
   const once = (key: string | undefined) => (key === undefined ? {} : { "idempotency-key": key });
 
-  async function* stream(
-    path: () => string,
-    signal: AbortSignal,
-  ): AsyncGenerator<{ readonly event: string; readonly data: string }> {
+  async function* stream(path: () => string, signal: AbortSignal, onOpen?: () => void): AsyncGenerator<Told> {
     for (let failures = 0; !signal.aborted;) {
       let askedToWaitMs: number | undefined;
       try {
@@ -205,6 +206,7 @@ export function createClient(options: ClientOptions = {}): Client {
         });
         if (!response.ok || response.body === null) throw await toError(response);
         failures = 0;
+        onOpen?.();
         yield* readEvents(response.body, signal);
       } catch (error) {
         if (signal.aborted) return;
@@ -251,8 +253,8 @@ export function createClient(options: ClientOptions = {}): Client {
         else if (event === "status") yield { type: "status", session: JSON.parse(data) as SessionRow };
       }
     },
-    async *watch(signal) {
-      for await (const { event, data } of stream(() => "/v1/events", signal))
+    async *watch(signal, onOpen) {
+      for await (const { event, data } of stream(() => "/v1/events", signal, onOpen))
         if (event === "status") yield JSON.parse(data) as SessionRow;
     },
   };
@@ -269,10 +271,7 @@ async function toError(response: Response): Promise<ServiceError> {
   );
 }
 
-async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<{ readonly event: string; readonly data: string }> {
+async function* readEvents(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Told> {
   // The DOM's and Node's types of the same stream differ in their buffers.
   const text = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>);
   const reader = text.pipeThrough(new EventSourceParserStream()).getReader();

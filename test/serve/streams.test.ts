@@ -94,3 +94,26 @@ test("a client that is told to come back later does so, and misses nothing; what
   const never = new AbortController().signal;
   await expect(client.events("other", -1, never).next()).rejects.toMatchObject({ status: 403 });
 });
+
+test("whoever watches all sessions learns whenever the stream was opened again", async () => {
+  let opened = 0;
+  const row = JSON.stringify({ id: "s", status: "idle" });
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`event: status\ndata: ${row}\n\n`);
+    if (opened < 2) response.end(); // the service was restarted
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server has one
+  const stop = new AbortController();
+  const rows = createClient({ url: `http://127.0.0.1:${port}` }).watch(stop.signal, () => void opened++);
+  expect((await rows.next()).value).toMatchObject({ id: "s" });
+  expect(opened).toBe(1);
+  expect((await rows.next()).value).toMatchObject({ id: "s" });
+  expect(opened).toBe(2);
+  stop.abort();
+});
