@@ -162,7 +162,9 @@ function Sidebar({ current }: { readonly current: string | undefined }) {
           </li>
         ) : null}
       </ul>
-      <footer>{me.value === undefined ? "" : `${me.value.tenant} · ${me.value.name} · ${me.value.version}`}</footer>
+      <footer>
+        {me.value === undefined ? "" : `tenant ${me.value.tenant} · token ${me.value.name} · ${me.value.version}`}
+      </footer>
     </nav>
   );
 }

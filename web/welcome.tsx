@@ -1,7 +1,7 @@
 /** What stands where no session is open: how a browser comes in, and then the task for a new session. */
 import { useState } from "preact/hooks";
 import { attempt, can, client, enter, me } from "./state.ts";
-import { visible } from "./text.ts";
+import { firstLine, visible } from "./text.ts";
 
 /** For a browser that came without the link, or with one that was used already. */
 export function Entrance() {
@@ -43,7 +43,7 @@ export function Welcome() {
     const said = text.trim();
     if (said === "") return;
     await attempt(async () => {
-      const session = await client.create({ title: said.slice(0, 80) }, crypto.randomUUID());
+      const session = await client.create({ title: firstLine(said, 80) }, crypto.randomUUID());
       await client.send(session.id, { text: said }, crypto.randomUUID());
       setText("");
       location.hash = `/s/${encodeURIComponent(session.id)}`;

@@ -1,5 +1,5 @@
 /** The interactive session as a person meets it: the built command in a real terminal, driven by keys. Skipped where tmux is not installed. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
@@ -209,7 +209,8 @@ describe.skipIf(!hasTmux)("init in a terminal (needs tmux)", { timeout: 150_000 
   test("asks who runs the model and which, tries it, and says what next", async () => {
     const terminal = (open = openTerminal({ args: ["init"] }));
     await terminal.sees("Who runs the model?");
-    terminal.key("Up", "Enter"); // the last one: any other server
+    await terminal.sees("nobody yet");
+    terminal.key("Up", "Up", "Enter"); // the last but one: any other server
     await terminal.sees("Its address?");
     terminal.type(server.baseUrl);
     terminal.key("Enter");
@@ -224,5 +225,14 @@ describe.skipIf(!hasTmux)("init in a terminal (needs tmux)", { timeout: 150_000 
     await terminal.sees("It answers.");
     await terminal.sees("ended with 0");
     expect(readFileSync(join(terminal.home, "callgate.toml"), "utf8")).toContain(`base_url = "${server.baseUrl}"`);
+  });
+
+  test("whoever has no model yet goes on without one", async () => {
+    const terminal = (open = openTerminal({ args: ["init"] }));
+    await terminal.sees("nobody yet");
+    terminal.key("Up", "Enter"); // the last one
+    await terminal.sees("Nothing was written.");
+    await terminal.sees("ended with 0");
+    expect(existsSync(join(terminal.home, "callgate.toml"))).toBe(false);
   });
 });

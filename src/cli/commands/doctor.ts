@@ -59,12 +59,26 @@ const marks = { ok: "ok     ", missing: "missing", broken: "BROKEN " } as const;
 
 function report(findings: readonly Finding[], summary: string): void {
   const width = Math.max(...findings.map(({ name }) => name.length));
+  // On a terminal a long detail goes on below its beginning; into a pipe it stays one line.
+  const room = process.stdout.isTTY ? process.stdout.columns - width - 12 : Number.POSITIVE_INFINITY;
+  const hang = (text: string) => wrap(text, Math.max(room, 30)).join(`\n${" ".repeat(width + 11)}`);
   for (const { name, state, detail, fix } of findings) {
-    print(`${marks[state]}  ${name.padEnd(width)}  ${detail}`);
-    if (fix !== undefined) print(`${" ".repeat(width + 11)}fix: ${fix}`);
+    print(`${marks[state]}  ${name.padEnd(width)}  ${hang(detail)}`);
+    if (fix !== undefined) print(`${" ".repeat(width + 11)}${hang(`fix: ${fix}`)}`);
   }
   print("");
   print(summary);
+}
+
+/** At spaces; a word that is longer than a line stays whole. */
+function wrap(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length + 1 > columns) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }
 
 function nodeFinding(): Finding {

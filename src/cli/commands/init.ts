@@ -44,6 +44,7 @@ async function init(flags: InitFlags): Promise<number> {
       ? toConfig(provider, flags.model, flags.baseUrl)
       : await askPerson(flags);
   if (chosen === undefined) return exitCodes.interrupted;
+  if (chosen === nobody) return exitCodes.done;
   writeSettings(file, chosen);
   print(`wrote ${file}`);
   // Your own address may need no key, so it is tried without one.
@@ -59,15 +60,24 @@ function toConfig(provider: string, model: string, baseUrl: string | undefined):
   return { provider, model, ...defined({ base_url: baseUrl }) };
 }
 
-async function askPerson(flags: InitFlags): Promise<Config | undefined> {
+async function askPerson(flags: InitFlags): Promise<Config | typeof nobody | undefined> {
+  if (flags.provider !== undefined && !Object.hasOwn(providers, flags.provider))
+    throw new UsageError(unknownProvider(flags.provider));
   if (!process.stdin.isTTY) throw new UsageError("nobody is here to ask: give --provider and --model");
-  const { cancel, isCancel, select, text: ask } = await import("@clack/prompts");
+  const { cancel, isCancel, outro, select, text: ask } = await import("@clack/prompts");
   const provider =
     flags.provider ??
     (await select({
       message: "Who runs the model?",
-      options: Object.entries(providers).map(([value, { title, baseUrl }]) => ({ value, label: title, hint: baseUrl })),
+      options: [
+        ...Object.entries(providers).map(([value, { title, baseUrl }]) => ({ value, label: title, hint: baseUrl })),
+        { value: nobody, label: "nobody yet", hint: "go on with the built-in offline planner" },
+      ],
     }));
+  if (provider === nobody) {
+    outro("Nothing was written. Without a model, callgate uses its offline planner.");
+    return nobody;
+  }
   if (isCancel(provider)) return void cancel("nothing was written");
   const url =
     flags.baseUrl ??
@@ -80,6 +90,8 @@ async function askPerson(flags: InitFlags): Promise<Config | undefined> {
   return toConfig(provider, model, url);
 }
 
+/** Stands for no provider. None has this name. */
+const nobody = "\0nobody";
 const localAddress = "http://127.0.0.1:8080/v1";
 /** Stands for a name that is typed in. No model has this name. */
 const another = "\0another";
@@ -137,6 +149,7 @@ async function tryIt(config: Config): Promise<number> {
   await selected.close();
   if (answer.outcome !== "ok") {
     say(`callgate: it did not work: ${answer.error?.message ?? answer.outcome}`);
+    say("callgate: the settings are kept. 'callgate doctor' tries again, 'callgate init --force' changes them.");
     return exitCodes.failed;
   }
   print("It answers. Now: callgate (a session here), callgate exec PROMPT, callgate doctor.");

@@ -176,9 +176,14 @@ async function policyFor(config: Config, cwd: string, env: NodeJS.ProcessEnv): P
 /** The user has to correct what is wrong with the settings. */
 function startChecked(options: GatewayOptions): Promise<Gateway> {
   return startGateway({ port: defaultPort, ...options }).catch((error: unknown) => {
-    const isInUse = errorCode(error) === "EADDRINUSE";
+    const code = errorCode(error);
+    const isInUse = code === "EADDRINUSE";
     if (isInUse && options.port === undefined) return startGateway({ ...options, port: 0 });
     if (isInUse) throw new UsageError(`port ${options.port} is taken: choose another with --port`);
+    if (code === "ENOTFOUND" || code === "EADDRNOTAVAIL" || code === "EACCES")
+      throw new UsageError(
+        `cannot listen on ${options.host ?? "127.0.0.1"}: ${error instanceof Error ? error.message : code}`,
+      );
     throw error instanceof TypeError ? new UsageError(error.message) : error;
   });
 }
