@@ -126,17 +126,23 @@ const telling = [
   "server",
 ];
 
-/** A call's input in a line of words: the command, the path, or what else tells most. */
+/** A call's input in a line of words: the command, the path, the files of a patch, or what else tells most. */
 export function describeInput(input: unknown): string {
-  if (typeof input === "string") return firstLine(input);
+  if (typeof input === "string") return firstLine(patchedFiles(input) ?? input);
   if (typeof input !== "object" || input === null) return "";
   const fields = input as Readonly<Record<string, unknown>>;
   for (const name of telling) {
     const value = fields[name];
-    if (typeof value === "string" && value !== "") return firstLine(value);
+    if (typeof value === "string" && value !== "") return firstLine(patchedFiles(value) ?? value);
     if (Array.isArray(value) && value.every((word) => typeof word === "string")) return firstLine(value.join(" "));
   }
   return "";
+}
+
+function patchedFiles(text: string): string | undefined {
+  if (!text.startsWith("*** Begin Patch")) return undefined;
+  const files = [...text.matchAll(/^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm)].map(([, file]) => file);
+  return files.length === 0 ? undefined : files.join(", ");
 }
 
 /** Whether the line of words already says all of it. */
