@@ -44,11 +44,20 @@ export function createFileMemory(known: Iterable<readonly [string, string]> = []
 const defaultSlice = { maxLineBytes: 64 * 1024, maxBytes: 64 * 1024 * 1024 };
 
 export function createFiles(options: FilesOptions): Files {
-  const memory = options.memory ?? createFileMemory();
-  const guard = createGuard({ workspace: options.workspace, grant: options.grant, maskCache: memory.maskCache });
-  const handles = options.handles ?? hasHandles();
-  const openFolder = handles ? memory.openFolder : openResolved;
-  const scope: Scope = { ...options, guard, memory, handles, openFolder, contents: new WeakMap(), scratch: {} };
+  const { workspace, cwd, grant, memory = createFileMemory(), onChange, handles = hasHandles() } = options;
+  // Written out: a spread with further fields would be a new hidden class for each call (Node 20), and slow to use.
+  const scope: Scope = {
+    workspace,
+    cwd,
+    grant,
+    memory,
+    onChange,
+    handles,
+    guard: createGuard({ workspace, grant, maskCache: memory.maskCache }),
+    openFolder: handles ? memory.openFolder : openResolved,
+    contents: new WeakMap(),
+    scratch: {},
+  };
   return {
     resolve: async (path, use) =>
       use === "read" ? withHeld(scope, path, (held) => held.real) : whereWritten(scope, path),

@@ -61,7 +61,8 @@ export interface FilesOptions {
 }
 
 /** What the functions below share. */
-export interface Scope extends FilesOptions {
+export interface Scope extends Omit<FilesOptions, "onChange"> {
+  readonly onChange: FilesOptions["onChange"] | undefined;
   readonly guard: Guard;
   readonly handles: boolean;
   /** Opens the folder of a file that is written. */
