@@ -1,6 +1,6 @@
 // One measurement of the guard, in a process of its own with room for everything it allocates: nothing is collected
 // between two looks at the heap, so what it grew by is what was allocated. Started by guard.ts with --expose-gc.
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -22,6 +22,15 @@ const measures = {
     });
     const engine = createEngine({ tools: [tool], approval: "never", sandbox: "full-access" });
     return () => engine.call("noop", { a: 1 });
+  },
+  /** One file of 50 lines, read by the tool. */
+  async read() {
+    const { createEngine } = await entry("index.js");
+    const { readFile } = await entry("tools.js");
+    const workspace = mkdtempSync(join(tmpdir(), "callgate-guard-"));
+    writeFileSync(join(workspace, "a.txt"), "a line with some words in it\n".repeat(50));
+    const engine = createEngine({ tools: [readFile], workspace, approval: "never", sandbox: "workspace-write" });
+    return () => engine.call("read_file", { file_path: "a.txt" });
   },
   /** What the rules say to a line of two commands. */
   async decide() {
@@ -58,7 +67,7 @@ const measures = {
   },
 };
 
-const counts = { line: 400, decide: 100, decode: 4 };
+const counts = { line: 400, read: 100, decide: 100, decode: 4 };
 const once = await measures[what]();
 for (let warm = 0; warm < counts[what] * 10; warm++) await once();
 globalThis.gc();

@@ -1,6 +1,6 @@
 /**
  * Is anything dearer than it was? A short set of counts, which the machine's other work does not change: modules and
- * bytes loaded by a start, bytes allocated by a call, a decision and an answer, system calls made by a command, a read
+ * bytes loaded by a start, bytes allocated by a call, a read, a decision and an answer, system calls made by a command, a read
  * and an edit, instructions of the launcher. Each is compared with the one committed in guard.json for this version of
  * Node; one that is worse by more than 15 % three times in a row fails. `npm run bench -- guard --write` commits new
  * ones.
@@ -95,6 +95,7 @@ async function measures(home: string): Promise<Readonly<Record<string, Measure>>
     "start, one turn: built-in modules": { unit: "", count: start("modules", exec) },
     "start, one turn: code read, compiled and as text": { unit: "KB", count: start("bytes", exec) },
     "line: allocated by one call": { unit: "bytes", count: () => allocated("line") },
+    "read: allocated by one call": { unit: "bytes", count: () => allocated("read") },
     "decide: allocated by one line": { unit: "bytes", count: () => allocated("decide") },
     "decode: allocated by a 20 KB answer": { unit: "bytes", count: () => allocated("decode") },
   };

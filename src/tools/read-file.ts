@@ -62,9 +62,8 @@ async function readSlice(path: string, offset: number, limit: number, ctx: ToolC
   if (slice.lines.length === 0)
     throw new CallError("invalid_input", `${path} has fewer than ${Math.abs(offset)} lines.`);
   const shown = slice.lines.map((line, index) => showLine(line, slice.first + index));
-  const next =
-    slice.more && offset > 0 ? [`(More lines follow; the next is offset ${offset + slice.lines.length}.)`] : [];
-  return [...shown, ...next].join("\n");
+  if (slice.more && offset > 0) shown.push(`(More lines follow; the next is offset ${offset + slice.lines.length}.)`);
+  return shown.join("\n");
 }
 
 async function readBlock(

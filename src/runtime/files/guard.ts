@@ -42,7 +42,8 @@ export interface GuardOptions {
 export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guard {
   // Roots are used as they were agreed to: if they were resolved again, a root could be a link that was swapped in
   // since.
-  const roots = createPathSet(grant.write);
+  let known: PathSet | undefined;
+  const roots = () => (known ??= createPathSet(grant.write));
   let masks: PathSet | undefined;
   const masked = () => (masks ??= resolveMasks(grant.mask, maskCache));
 
@@ -66,7 +67,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
       }
       // A link in the workspace would let a path that looks harmless read anything.
       if (isInside(asked, workspace) && !isInside(real, workspace)) {
-        if (!isInside(real, realOrSame(workspace)) && roots.around(real).length === 0) {
+        if (!isInside(real, realOrSame(workspace)) && roots().around(real).length === 0) {
           throw new CallError("denied", `${shown(asked)} leads out of the workspace, to ${shown(real)}.`, {
             hint: "If that file is meant, ask for it by its own path.",
           });
@@ -75,7 +76,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
     },
     write(asked, real) {
       if (isMasked(asked, real)) throw forbidden("write", asked, "may not be changed");
-      const inside = roots.around(real);
+      const inside = roots().around(real);
       if (inside.length === 0) throw outside(asked, real);
       if (inside.some((root) => isProtectedUnder(root, real)))
         throw forbidden("write", asked, "is protected and may not be changed");
@@ -83,7 +84,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
     },
     maskedNames: (folder) =>
       new Set(masked().paths.flatMap((mask) => (dirname(mask) === folder ? [basename(mask)] : []))),
-    isProtected: (real) => roots.around(real).some((root) => isProtectedUnder(root, real)),
+    isProtected: (real) => roots().around(real).some((root) => isProtectedUnder(root, real)),
   };
 }
 

@@ -19,8 +19,7 @@ const signatures: readonly (readonly [readonly number[], string])[] = [
 export function sniff(head: Uint8Array): Kind {
   const image = imageType(head);
   if (image) return { type: "image", mediaType: image };
-  const known = signatures.find(([bytes]) => startsWith(head, bytes));
-  if (known) return { type: "known", name: known[1] };
+  for (const [bytes, name] of signatures) if (startsWith(head, bytes)) return { type: "known", name };
   if (startsWith(head, [0xff, 0xfe]) && head.length > 2) return { type: "utf16" };
   return { type: head.includes(0) ? "binary" : "text" };
 }
@@ -34,17 +33,17 @@ export function describeKind(kind: Kind): string {
   return kind.type === "known" ? kind.name : "binary data";
 }
 
+const bytesOf = (word: string): readonly number[] => [...Buffer.from(word, "latin1")];
+const [gif87, gif89, riff, webp] = [bytesOf("GIF87a"), bytesOf("GIF89a"), bytesOf("RIFF"), bytesOf("WEBP")];
+
 function imageType(head: Uint8Array): ImageType | undefined {
   if (startsWith(head, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])) return "image/png";
   if (startsWith(head, [0xff, 0xd8, 0xff])) return "image/jpeg";
-  if (isAscii(head, 0, "GIF87a") || isAscii(head, 0, "GIF89a")) return "image/gif";
-  return isAscii(head, 0, "RIFF") && isAscii(head, 8, "WEBP") ? "image/webp" : undefined;
+  if (startsWith(head, gif87) || startsWith(head, gif89)) return "image/gif";
+  return startsWith(head, riff) && startsWith(head, webp, 8) ? "image/webp" : undefined;
 }
 
-function isAscii(head: Uint8Array, at: number, word: string): boolean {
-  return startsWith(head.subarray(at), [...Buffer.from(word, "latin1")]);
-}
-
-function startsWith(head: Uint8Array, bytes: readonly number[]): boolean {
-  return head.length >= bytes.length && bytes.every((byte, index) => head[index] === byte);
+function startsWith(head: Uint8Array, bytes: readonly number[], from = 0): boolean {
+  for (let index = 0; index < bytes.length; index++) if (head[from + index] !== bytes[index]) return false;
+  return true;
 }
