@@ -1,9 +1,9 @@
 /**
  * Is anything dearer than it was? A short set of counts, which the machine's other work does not change: modules and
- * bytes loaded by a start, bytes allocated by a call, a read, a decision and an answer, system calls made by a command, a read
- * and an edit, instructions of the launcher. Each is compared with the one committed in guard.json for this version of
- * Node; one that is worse by more than 15 % three times in a row fails. `npm run bench -- guard --write` commits new
- * ones.
+ * bytes loaded by a start, bytes allocated by a call, a read, a decision and an answer, system calls made by a command,
+ * a read and an edit, instructions of the launcher. Each is compared with the one committed in guard.json for this
+ * version of Node; one that is worse by more than 15 % three times in a row fails. `npm run bench -- guard --write`
+ * commits new ones.
  */
 import { execFile, type ExecFileOptions } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

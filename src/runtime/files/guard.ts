@@ -84,7 +84,10 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
     },
     maskedNames: (folder) =>
       new Set(masked().paths.flatMap((mask) => (dirname(mask) === folder ? [basename(mask)] : []))),
-    isProtected: (real) => roots().around(real).some((root) => isProtectedUnder(root, real)),
+    isProtected: (real) =>
+      roots()
+        .around(real)
+        .some((root) => isProtectedUnder(root, real)),
   };
 }
 
