@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,21 +8,44 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 export const cli = join(root, "dist/cli.cjs");
 
-/** The command as it is built; built first if a source is newer. */
+/** The command as it is built; built first if a source is newer. Test files run side by side, and only one builds. */
 export function ensureBuilt(): void {
+  while (existsSync(building) || isOld()) {
+    if (takeTurn()) {
+      try {
+        if (isOld()) execFileSync(process.execPath, ["scripts/build.mjs", "--no-types"], { cwd: root });
+      } finally {
+        rmSync(building, { recursive: true });
+      }
+      return;
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  }
+}
+
+function isOld(): boolean {
   const newest = (folder: string): number =>
     Math.max(
       ...readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => statSync(join(folder, name)).mtimeMs),
     );
-  const built = (() => {
-    try {
-      return statSync(cli).mtimeMs;
-    } catch {
-      return 0;
-    }
-  })();
-  if (Math.max(newest(join(root, "src")), newest(join(root, "web"))) > built)
-    execFileSync(process.execPath, ["scripts/build.mjs", "--no-types"], { cwd: root });
+  const built = statSync(cli, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return Math.max(newest(join(root, "src")), newest(join(root, "web"))) > built;
+}
+
+/** Exists while somebody builds. */
+const building = join(tmpdir(), `callgate-building-${createHash("sha256").update(root).digest("hex").slice(0, 12)}`);
+/** A build takes seconds, so after this long nobody is at it any more. */
+const abandonedMs = 120_000;
+
+function takeTurn(): boolean {
+  try {
+    mkdirSync(building);
+    return true;
+  } catch {
+    const since = statSync(building, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > abandonedMs) rmSync(building, { recursive: true, force: true });
+    return false;
+  }
 }
 
 export interface Finished {

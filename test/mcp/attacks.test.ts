@@ -5,14 +5,16 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { cli, ensureBuilt } from "../cli/run.ts";
 import { createConnection } from "../../src/mcp/client/connection.ts";
 import { createTokenStore, readServers } from "../../src/mcp/index.ts";
 import { toToolSpecs } from "../../src/registry/tool-spec.ts";
 import { codecs } from "../../src/wire/index.ts";
 import { call, hostile, stdio, useConnections } from "./connect.ts";
 import { recordedSchemas } from "../schema/corpus.ts";
+
+beforeAll(ensureBuilt, 60_000);
 
 const { cleanups, connect } = useConnections();
 
@@ -72,7 +74,6 @@ test.each([["list"], ["doctor"], ["tools", "x"]])(
     const cwd = mkdtempSync(join(tmpdir(), "callgate-clone-"));
     const pwned = join(cwd, "pwned");
     writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { x: { command: "touch", args: [pwned] } } }));
-    const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
     const env = { ...process.env, CALLGATE_HOME: mkdtempSync(join(tmpdir(), "callgate-home-")) };
     const { stderr } = spawnSync(process.execPath, [cli, "mcp", ...words], { cwd, env, encoding: "utf8" });
     expect(stderr).toContain("not trusted");
@@ -109,7 +110,6 @@ test("a result that would rewrite the screen is written out where a person reads
   const args = JSON.stringify([hostile, "plain"]);
   const settings = `[mcpServers.s]\ncommand = ${JSON.stringify(process.execPath)}\nargs = ${args}\ndefault_tools_approval_mode = "approve"\n`;
   writeFileSync(join(home, "callgate.toml"), settings);
-  const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
   const out = execFileSync(process.execPath, [cli, "mcp", "call", "s", "ansi"], {
     cwd: mkdtempSync(join(tmpdir(), "callgate-cwd-")),
     env: { ...process.env, CALLGATE_HOME: home },

@@ -3,14 +3,15 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { cli, ensureBuilt } from "../cli/run.ts";
 import { hostile } from "./connect.ts";
 import { startOAuthServer } from "./oauth-server.ts";
 import { installSecretTool } from "./secret-tool.ts";
 import { connectHttp } from "./served.ts";
 
-const cli = fileURLToPath(new URL("../../dist/cli.cjs", import.meta.url));
+beforeAll(ensureBuilt, 60_000);
+
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
