@@ -9,9 +9,19 @@ export function finishChunk({ fileName, code, map }) {
   const { text, moved } = applyEdits(code, edits);
   const own = map && toOwnMap(map, code, text, moved);
   if (!own) return { code: text };
-  const name = `${fileName.split("/").at(-1)}.map`;
-  return { code: `${text.trimEnd()}\n//# sourceMappingURL=${name}\n`, map: JSON.stringify(own) };
+  const json = JSON.stringify(own);
+  const isSmall = json.length <= maxInlineMap;
+  const name = isSmall
+    ? `data:application/json;base64,${Buffer.from(json).toString("base64")}`
+    : `${fileName.split("/").at(-1)}.map`;
+  return {
+    code: `${text.trimEnd()}\n//# sourceMappingURL=${name}\n`,
+    ...(isSmall ? {} : { map: json }),
+  };
 }
+
+/** A file takes whole blocks of the disk, so a small map of its own would take several times its length. */
+const maxInlineMap = 2_048;
 
 /**
  * A line for each statement: Node shows the line an uncaught error was thrown on, which must not be the whole file.

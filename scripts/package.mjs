@@ -179,8 +179,9 @@ function checkMaps(dist) {
     }
   }
   for (const file of readdirSync(dist, { recursive: true }).filter((name) => name.endsWith(".js"))) {
-    const [, map] = /\n\/\/# sourceMappingURL=(\S+)\s*$/.exec(readFileSync(join(dist, file), "utf8").slice(-200)) ?? [];
-    if (map !== undefined) readFileSync(join(dist, file, "..", map));
+    const [, map] =
+      /\n\/\/# sourceMappingURL=(\S+)\s*$/.exec(readFileSync(join(dist, file), "utf8").slice(-4000)) ?? [];
+    if (map !== undefined && !map.startsWith("data:")) readFileSync(join(dist, file, "..", map));
   }
   say("installed: errors name our files and lines");
 }
