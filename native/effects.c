@@ -83,7 +83,10 @@ static void added(struct walk *w, int up, const char *name, const struct stamp *
 }
 
 /* A file where a folder was, or the other way round: what was in it goes, or comes, with it. */
-static void replaced(struct walk *w, int up, int low, const char *name, const struct stamp *now, const struct stamp *before, char *path, uint32_t parent) {
+static void replaced(
+  struct walk *w, int up, int low, const char *name, const struct stamp *now, const struct stamp *before, char *path,
+  uint32_t parent
+) {
   uint32_t self = add(w, (struct effect){.kind = 'c', .flags = marks(up, name), .parent = parent, .now = *now, .before = *before, .path = path});
   int fd = is_folder(now) ? open_private(up, name) : open_folder(low, name);
   size_t count = 0;
@@ -127,7 +130,10 @@ static bool equal_content(int up, int low, const char *name, const struct stamp 
   return n >= 0 && n == m && memcmp(one, other, (size_t)n) == 0;
 }
 
-static void changed(struct walk *w, int up, int low, const char *name, const struct stamp *now, const struct stamp *before, char *path, uint32_t parent) {
+static void changed(
+  struct walk *w, int up, int low, const char *name, const struct stamp *now, const struct stamp *before, char *path,
+  uint32_t parent
+) {
   struct xattrs x, y;
   xattrs_read(&x, up, name);
   xattrs_read(&y, low, name);
@@ -150,7 +156,10 @@ static void changed(struct walk *w, int up, int low, const char *name, const str
 static void merge(struct walk *w, int up, int low, const char *path, bool opaque, uint32_t parent);
 
 /* A folder on both sides: its own mode, and what is in it. */
-static void merged(struct walk *w, int up, int low, const char *name, const struct stamp *now, const struct stamp *before, char *path, bool opaque, uint32_t parent) {
+static void merged(
+  struct walk *w, int up, int low, const char *name, const struct stamp *now, const struct stamp *before, char *path,
+  bool opaque, uint32_t parent
+) {
   struct xattrs x, y;
   xattrs_read(&x, up, name);
   xattrs_read(&y, low, name);

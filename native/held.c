@@ -28,7 +28,9 @@ static void open_roots(struct settle *s) {
     struct stamp st;
     s->roots[i] = open(l->roots[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (s->roots[i] < 0) fail("the folder cannot be opened", l->roots[i]);
-    if (!look(s->roots[i], "", &st) || st.ino != l->root_stamps[i].ino) errno = ESTALE, fail("the folder is no longer the one the command ran in", l->roots[i]);
+    if (look(s->roots[i], "", &st) && st.ino == l->root_stamps[i].ino) continue;
+    errno = ESTALE;
+    fail("the folder is no longer the one the command ran in", l->roots[i]);
   }
 }
 
@@ -349,7 +351,10 @@ static void pass_own_modes(void) {
   if (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/uid_map", users)) write_once("/proc/self/gid_map", groups);
 }
 
-/* `held list RUN ROOT…`, `keep RUN` (which effects: on our input), `undo`, `redo`, `check-undo`, `check-redo`, `drop RUN`, `recover FOLDER`, `strangers ROOT…`. */
+/*
+ * `held list RUN ROOT…`, `keep RUN` (which effects: on our input), `undo`, `redo`, `check-undo`, `check-redo`,
+ * `drop RUN`, `recover FOLDER`, `strangers ROOT…`.
+ */
 int held_main(int argc, char **argv) {
   struct rlimit files;
   const char *stop = getenv("CALLGATE_TEST_STOP");

@@ -1,8 +1,8 @@
 /*
  * What the parts that hold a command's changes share. overlay.c mounts the overlay that a command writes
  * into; effects.c reads from it what the command did; steps.c plans which of that is kept; settle.c does
- * the steps and takes them back; spans.c tells our own changes from others'; held.c is what can be asked of all this; tree.c walks folders without
- * following links. A run's folder has in it:
+ * the steps and takes them back; spans.c tells our own changes from others'; held.c is what can be asked of
+ * all this; tree.c walks folders without following links. A run's folder has in it:
  *
  *   u0, w0, …   the overlay of each writable folder: what was written there, and the kernel's own files
  *   start       made when the command began: what changed outside at or after its ctime is a conflict

@@ -297,7 +297,8 @@ static int keeper_open(const int *numbers, size_t count) {
 static void hold_to_limits(struct keeper *k) {
   char limit = limits_exceeded(k->request, k->alone);
   if (!limit) return;
-  if (k->control < 0) dprintf(2, "callgate-launcher: ended: too %s\n", limit == 'p' ? "many processes" : limit == 'm' ? "much memory" : "much in the temp folder");
+  const char *what = limit == 'p' ? "many processes" : limit == 'm' ? "much memory" : "much in the temp folder";
+  if (k->control < 0) dprintf(2, "callgate-launcher: ended: too %s\n", what);
   kill_all(k);
   tell_starts(k);
   tell(k, (struct report){.type = 'X', .status = SIGKILL, .limit = (uint8_t)limit}, -1);

@@ -140,6 +140,8 @@ int main(int argc, char **argv) {
     long abi = syscall(SYS_LANDLOCK_CREATE, NULL, 0, 1);
     return printf("%ld\n", abi > 0 ? abi : 0) < 0;
   }
-  fprintf(stderr, "usage: callgate-launcher serve | sandbox FRESH | once FD | match FD | relay PORT SOCKET -- COMMAND... | judges | limits | landlock-abi\n");
+  fprintf(stderr,
+    "usage: callgate-launcher serve | sandbox FRESH | once FD | match FD | relay PORT SOCKET -- COMMAND... | judges"
+    " | limits | landlock-abi\n");
   return 2;
 }

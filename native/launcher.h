@@ -98,7 +98,10 @@ int install_filter(const uint8_t *program, size_t size, unsigned flags);
 
 /* ---- keeper.c: one command, and whatever it leaves behind ---- */
 
-/* What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), P(rograms started, as a file), X (the command ended). */
+/*
+ * What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), P(rograms started, as a
+ * file), X (the command ended).
+ */
 struct report {
   uint8_t type, step, survivors, limit; /* the limit that ended it (limits.c), or 0 */
   int32_t error, status;

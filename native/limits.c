@@ -38,7 +38,8 @@ static void look_at(const char *name) {
   char *rest = strrchr(text, ')'); /* a name may hold blanks and brackets */
   if (!rest || sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u", &s.parent, &s.threads) != 2) return;
   snprintf(path, sizeof path, "/proc/%.20s/statm", name);
-  if (read_text_file(path, text, sizeof text) && sscanf(text, "%*u %lu %lu", &resident, &shared) == 2) s.pages = resident > shared ? resident - shared : 0;
+  if (read_text_file(path, text, sizeof text) && sscanf(text, "%*u %lu %lu", &resident, &shared) == 2)
+    s.pages = resident > shared ? resident - shared : 0;
   seen[count++] = s;
 }
 

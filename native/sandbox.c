@@ -77,9 +77,15 @@ static _Noreturn void become_keeper(int control, const char *fresh, char **overl
   _exit(keeper_main(3, true));
 }
 
-/* `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root), not s(hared memory), then a number of processes; `overlay`: what is held (overlay.c). */
+/*
+ * `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root), not s(hared memory), then a
+ * number of processes; `overlay`: what is held (overlay.c).
+ */
 int sandbox_main(const char *fresh, char **overlay) {
-  for (ssize_t n; filter_size < sizeof filter && (n = read(FILTER_FD, filter + filter_size, sizeof filter - filter_size)) > 0;) filter_size += (size_t)n;
+  for (ssize_t n; filter_size < sizeof filter; filter_size += (size_t)n) {
+    n = read(FILTER_FD, filter + filter_size, sizeof filter - filter_size);
+    if (n <= 0) break;
+  }
   if (filter_size == 0) return 125;
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   prctl(PR_SET_NAME, "callgate-box");

@@ -54,7 +54,8 @@ void settle_refuse(struct settle *s, uint32_t effect) {
 }
 
 static bool is_same(const struct stamp *a, const struct stamp *b) {
-  return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->mtime == b->mtime && a->ctime == b->ctime && a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
+  return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->mtime == b->mtime && a->ctime == b->ctime &&
+    a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
 }
 
 /* Is this descriptor still the folder that the path leads to? Somebody may have moved it away under us. */
@@ -167,7 +168,8 @@ void open_upper_folders(struct settle *s) {
   const struct list *l = &s->list;
   for (uint32_t i = 0; i < l->count; i++) {
     const struct effect *e = &l->items[i];
-    if (!is_folder(&e->now) || (e->now.mode & 0700) == 0700 || (e->kind == 'a' && steps_take_whole(l, i)) || (e->flags & IMPLIED) || e->kind == 'c') continue;
+    if (!is_folder(&e->now) || (e->now.mode & 0700) == 0700) continue;
+    if ((e->kind == 'a' && steps_take_whole(l, i)) || (e->flags & IMPLIED) || e->kind == 'c') continue;
     char upper[16], link[32];
     snprintf(upper, sizeof upper, "u%u", e->root);
     int top = open_folder(s->run, upper), fd = top < 0 ? -1 : open_beneath(top, e->path, O_PATH | O_DIRECTORY);
@@ -223,7 +225,8 @@ void look_for_conflicts(struct settle *s) {
   for (uint32_t i = 0; i < l->count; i++) {
     struct effect *e = &l->items[i];
     struct stamp st;
-    bool within = e->parent != NO_PARENT && (l->items[e->parent].kind == 'a' || (l->items[e->parent].kind == 'c' && is_folder(&l->items[e->parent].now)));
+    const struct effect *above = e->parent == NO_PARENT ? NULL : &l->items[e->parent];
+    bool within = above && (above->kind == 'a' || (above->kind == 'c' && is_folder(&above->now)));
     if (within) continue;
     bool there = look_at(s->roots[e->root], e->path, &st);
     if (e->kind == 'd' || (e->kind == 'm' && is_folder(&e->now))) {

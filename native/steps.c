@@ -71,7 +71,8 @@ static void plan_folder(struct journal *j, const struct list *l, uint32_t index,
   free(s.source);
   s.source = text("made/%u%s", index, "");
   if (mkdirat(run, s.source, 0700) < 0 && errno != EEXIST) fail("a folder cannot be made", s.path);
-  if (fchmodat(run, s.source, (l->items[index].now.mode & 07777) | 0700, 0) < 0 || !look(run, s.source, &made)) fail("a folder cannot be made", s.path);
+  if (fchmodat(run, s.source, (l->items[index].now.mode & 07777) | 0700, 0) < 0 || !look(run, s.source, &made))
+    fail("a folder cannot be made", s.path);
   s.new_ino = made.ino;
   s.shared = 1;
   add(j, s);
@@ -147,7 +148,10 @@ bool journal_write(const struct journal *j, int run) {
 void journal_read(struct journal *j, int run) {
   size_t size;
   uint8_t *bytes = read_whole(run, "journal", &size), *at = bytes;
-  if (!bytes || size < sizeof magic + 4 || memcmp(bytes, magic, sizeof magic) != 0) errno = EINVAL, fail("there is no journal of this run", "journal");
+  if (!bytes || size < sizeof magic + 4 || memcmp(bytes, magic, sizeof magic) != 0) {
+    errno = EINVAL;
+    fail("there is no journal of this run", "journal");
+  }
   *j = (struct journal){.count = get32(bytes + sizeof magic)};
   j->steps = must(calloc(j->count + 1, sizeof(struct step)));
   at += sizeof magic + 4;

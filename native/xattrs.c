@@ -30,21 +30,20 @@ static ssize_t list_names(const char *path, bool follow, char **names) {
   return got > 0 ? got : 0;
 }
 
+static ssize_t value_of(int folder, const char *name, const char *attribute, char *value, size_t room) {
+  char path[4096];
+  xattr_path(path, folder, name);
+  return name[0] ? lgetxattr(path, attribute, value, room) : getxattr(path, attribute, value, room);
+}
+
 void xattrs_read(struct xattrs *x, int folder, const char *name) {
   char path[4096], value[8];
   xattr_path(path, folder, name);
   *x = (struct xattrs){0};
   x->size = list_names(path, !name[0], &x->names);
   for (char *at = x->names; at && at < x->names + x->size; at += strlen(at) + 1)
-    if (is_mark(at) && !is_escaped(at)) x->marked = true;
-    else if (is_escaped(at)) x->marked = true;
-  if (x->marked) x->opaque = (name[0] ? lgetxattr(path, MARK "opaque", value, sizeof value) : getxattr(path, MARK "opaque", value, sizeof value)) == 1 && value[0] == 'y';
-}
-
-static ssize_t value_of(int folder, const char *name, const char *attribute, char *value, size_t room) {
-  char path[4096];
-  xattr_path(path, folder, name);
-  return name[0] ? lgetxattr(path, attribute, value, room) : getxattr(path, attribute, value, room);
+    if (is_mark(at) || is_escaped(at)) x->marked = true;
+  x->opaque = x->marked && value_of(folder, name, MARK "opaque", value, sizeof value) == 1 && value[0] == 'y';
 }
 
 static bool is_users(const char *attribute) { return strncmp(attribute, "user.", 5) == 0; }

@@ -137,7 +137,7 @@ export function describeShape(shape: Shape): string {
 }
 
 /** Writes a path as people do: `hooks.before[0].command`. */
-export function describePath(path: Path): string {
+function describePath(path: Path): string {
   return path
     .map((step, index) => (typeof step === "number" ? `[${step}]` : `${index === 0 ? "" : "."}${quote(step)}`))
     .join("");

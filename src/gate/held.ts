@@ -126,7 +126,7 @@ export async function judgeEffects(
 }
 
 /** What a yes is bound to: every path, what happened to it, and the run in which it was seen. */
-export function effectsHash({ run, list }: Effects): string {
+function effectsHash({ run, list }: Effects): string {
   return hashOf({ run, list });
 }
 

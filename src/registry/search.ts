@@ -14,8 +14,8 @@ import { defineTool } from "./define.ts";
 import type { Registry } from "./registry.ts";
 import { describeTool, functionParameters } from "./tool-spec.ts";
 
-export const searchName = "tool_search";
-export const callName = "call_tool";
+const searchName = "tool_search";
+const callName = "call_tool";
 
 /** How many tools a search returns unless it asks for more or fewer. */
 const defaultFound = 5;

@@ -43,10 +43,10 @@ export interface ExecOptions {
   /** What every command of this call may use. A request may ask for less. */
   readonly limits?: Limits;
   readonly signal: AbortSignal;
-  /** The conversation that owns the terminals. Its commands take their places from its share. */
+  /** The conversation that owns the terminals. Its commands take their slots from its share. */
   readonly conversation?: string;
   /**
-   * The call was made by another call. Its commands then wait for no place, because the call that made it
+   * The call was made by another call. Its commands then wait for no slot, because the call that made it
    * keeps one until this one has ended.
    */
   readonly nested?: boolean;
@@ -80,10 +80,10 @@ export function createExec(options: ExecOptions): Exec {
   const envOf = ({ shell, login = shell !== undefined }: ExecRequest) => (login ? readLoginEnv(options) : options.env);
   let hasHeld = false;
 
-  /** Waits until there is a place for a command. Terminals have a limit of their own. */
-  async function inPlace(work: () => Promise<ExecResult>): Promise<ExecResult> {
+  /** Waits until there is a slot for a command. Terminals have a limit of their own. */
+  async function inSlot(work: () => Promise<ExecResult>): Promise<ExecResult> {
     if (options.nested) return twice(work);
-    const leave = await processes.places.take(conversation, signal).catch(() => {
+    const leave = await processes.slots.take(conversation, signal).catch(() => {
       throw stoppedEarly();
     });
     return twice(work).finally(leave);
@@ -131,7 +131,7 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   return {
-    run: (request) => inPlace(() => run(request)),
+    run: (request) => inSlot(() => run(request)),
     terminals: {
       open: (request) => twice(() => open(request)),
       write: (id, input) => terminals.write(id, input, signal),

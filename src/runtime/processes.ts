@@ -7,7 +7,7 @@ import type { LoginEnv } from "./process/login-env.ts";
 import type { Spawner } from "./process/child.ts";
 import { createLauncherSpawner } from "./process/launcher.ts";
 import { launcherPath } from "./process/launcher-path.ts";
-import { createPlaces, type Places } from "./process/places.ts";
+import { createSlots, type Slots } from "./process/slots.ts";
 import { createPlainSpawner } from "./process/plain.ts";
 import { createTerminalHost } from "./terminal.ts";
 import type { TerminalHost } from "./terminal.ts";
@@ -18,7 +18,7 @@ export interface Processes {
   readonly loginEnv: LoginEnv;
   readonly terminals: TerminalHost;
   /** How many commands may run, shared fairly between conversations. */
-  readonly places: Places;
+  readonly slots: Slots;
   /** Ends every command and terminal that is still there. */
   close(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export function createProcesses(options: ProcessesOptions = {}): Processes {
       },
     }),
     terminals,
-    places: createPlaces(options.maxCommands),
+    slots: createSlots(options.maxCommands),
     async close() {
       await terminals.closeAll();
       await spawner.close();

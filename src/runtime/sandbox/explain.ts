@@ -1,6 +1,6 @@
 /** A grant in plain sentences, for `--explain` and for descriptions of tools. */
 import type { Grant } from "../../spec/access.ts";
-import { resolved } from "./there.ts";
+import { resolved } from "./existing.ts";
 import type { Machine } from "./machine.ts";
 
 /** For backends with mounts and namespaces, which enforce all of it. */

@@ -9,7 +9,7 @@ import { basename, join } from "node:path";
 import { errorCode } from "../../base/error.ts";
 import type { Denial } from "../../spec/access.ts";
 import { openAndRetry } from "./keep.ts";
-import { thatMayExist } from "./there.ts";
+import { thatMayExist } from "./existing.ts";
 
 export interface Guard {
   /** Puts things back as they were, and returns what had been created. */

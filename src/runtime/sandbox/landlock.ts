@@ -21,7 +21,7 @@ import { contains, planMounts, type PlanEntry } from "./plan.ts";
 import { createStartJudge, refusedStart } from "./programs.ts";
 import { firstWords, tryCommand } from "./probe.ts";
 import { proxyEnv } from "./relay.ts";
-import { resolved } from "./there.ts";
+import { resolved } from "./existing.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { SocketRule, StartQuestions } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";

@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, sep } from "node:path";
-import type { Looks } from "./looks.ts";
+import type { DiskChecks } from "./disk-checks.ts";
 import type { Machine } from "./machine.ts";
 import type { Plan } from "./plan.ts";
 
@@ -14,7 +14,7 @@ export interface Owner {
   readonly gid: number;
 }
 
-type Stat = Looks["stat"];
+type Stat = DiskChecks["stat"];
 
 export function commandOwner(plan: Plan, cwd: string, machine: Machine, stat: Stat = statNow): Owner | undefined {
   if (machine.uid !== 0) return undefined;

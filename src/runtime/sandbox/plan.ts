@@ -7,8 +7,8 @@ import { readdirSync, statSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 import { gitFolders } from "./repositories.ts";
-import { createLooks, type Looks } from "./looks.ts";
-import { pathsBelow, resolved } from "./there.ts";
+import { createDiskChecks, type DiskChecks } from "./disk-checks.ts";
+import { pathsBelow, resolved } from "./existing.ts";
 
 /**
  * `write`: the host's, and can be changed. `read`: the host's, read-only. `hide`: nothing to see.
@@ -58,8 +58,8 @@ export interface PlanOptions {
   readonly own?: OwnFolders;
   /** How paths become hidden entries. Left out: by looking at the disk now. */
   readonly hide?: (paths: readonly string[]) => readonly PlanEntry[];
-  /** Sees what the plan looks at on the disk, so that it can be looked at again. */
-  readonly looks?: Looks;
+  /** Looks at the disk for the plan, and can do so again. Left out: looks at it now. */
+  readonly disk?: DiskChecks;
 }
 
 export interface OwnFolders {
@@ -74,16 +74,16 @@ export interface VisibleFile {
 }
 
 export function planMounts(grant: Grant, given: PlanOptions): Plan {
-  const { looks = createLooks() } = given;
-  const [options, real] = [{ ...given, looks }, looks.real];
+  const { disk = createDiskChecks() } = given;
+  const [options, real] = [{ ...given, disk }, disk.real];
   const hide = (paths: readonly string[]) =>
-    (given.hide ?? hiddenEntries)(paths).flatMap((one) => asItIs(one, looks.lstat(one.path)));
+    (given.hide ?? hiddenEntries)(paths).flatMap((one) => asItIs(one, disk.lstat(one.path)));
   const wanted = grant.policy === "full-access" ? [sep] : grant.write;
   const writes = wanted.flatMap((path) => real(path) ?? []);
   const roots = outermost(writes);
   const everything = roots.includes(sep);
   const inside = (path: string) => roots.some((root) => contains(root, path));
-  const entries: PlanEntry[] = roots.filter((root) => root !== sep).flatMap((root) => entry(root, "write", looks));
+  const entries: PlanEntry[] = roots.filter((root) => root !== sep).flatMap((root) => entry(root, "write", disk));
   const guarded = everything
     ? { entries: [], watched: [], links: [], names: [] }
     : protections(grant, roots, writes, options);
@@ -91,7 +91,7 @@ export function planMounts(grant: Grant, given: PlanOptions): Plan {
   if (!everything) {
     const made = wanted
       .filter((path) => real(path) === undefined && !inside(path))
-      .flatMap((path) => toBeMade(path, inside, looks));
+      .flatMap((path) => toBeMade(path, inside, disk));
     entries.push(...made);
     const opened = new Set(made.filter(({ use }) => use === "write").map(({ path }) => path));
     if (options.tempDir !== undefined)
@@ -111,7 +111,7 @@ export function planMounts(grant: Grant, given: PlanOptions): Plan {
   };
 }
 
-type Planning = PlanOptions & { readonly looks: Looks };
+type Planning = PlanOptions & { readonly disk: DiskChecks };
 
 /** More mounts than this would cost more than the one new file is worth. */
 const maxSiblings = 300;
@@ -120,26 +120,26 @@ const maxSiblings = 300;
  * To create one new thing, its folder must be writable. What is in it already stays read-only, unless
  * it was granted too.
  */
-function toBeMade(path: string, isGranted: (path: string) => boolean, looks: Looks): readonly PlanEntry[] {
-  looks.serveOnce(); // each thing beside it is a mount of its own
+function toBeMade(path: string, isGranted: (path: string) => boolean, disk: DiskChecks): readonly PlanEntry[] {
+  disk.serveOnce(); // each thing beside it is a mount of its own
   const folder = resolved(dirname(path));
   if (folder === undefined || folder === sep) return [];
   const siblings = readdirSync(folder, { withFileTypes: true }).filter((one) => !one.isSymbolicLink());
   if (siblings.length > maxSiblings) return [];
   const paths = siblings.map(({ name }) => join(folder, name));
   return [
-    ...entry(folder, "write", looks),
-    ...paths.flatMap((one) => entry(one, isGranted(one) ? "write" : "read", looks)),
+    ...entry(folder, "write", disk),
+    ...paths.flatMap((one) => entry(one, isGranted(one) ? "write" : "read", disk)),
   ];
 }
 
 /** The temporary folder and the run folder become the sandbox's own. What must be visible below them is put back. */
 function ownPlaces(
-  { cwd, visible = [], looks }: Planning,
+  { cwd, visible = [], disk }: Planning,
   tempDir: string,
   writable: (path: string) => boolean,
 ): readonly PlanEntry[] {
-  const { real } = looks;
+  const { real } = disk;
   const temp = real(tempDir);
   const own = [temp, real("/run")].filter((path) => path !== undefined).filter((path) => !writable(path));
   const shadowed = (path: string) => own.some((place) => contains(place, path));
@@ -147,7 +147,7 @@ function ownPlaces(
   const needed = [cwd, "/etc/resolv.conf"].flatMap((path) => real(path) ?? []);
   return [
     ...own.map((path): PlanEntry => ({ path, use: path === temp ? "temp" : "hide", kind: "directory" })),
-    ...needed.filter((path) => shadowed(path) && !writable(path)).flatMap((path) => entry(path, "read", looks)),
+    ...needed.filter((path) => shadowed(path) && !writable(path)).flatMap((path) => entry(path, "read", disk)),
     ...visible
       .filter(({ path, source }) => path !== source || shadowed(path))
       .map((file): PlanEntry => ({ ...file, use: "read", kind: "file" })),
@@ -160,11 +160,11 @@ function ownPlaces(
  */
 function ownEntries(
   roots: readonly string[],
-  { cwd, own, looks }: Planning,
+  { cwd, own, disk }: Planning,
   hide: (paths: readonly string[]) => readonly PlanEntry[],
 ): readonly PlanEntry[] {
   if (own === undefined) return [];
-  const { real } = looks;
+  const { real } = disk;
   const here = real(cwd);
   const folders = hide(own.folders).filter(({ path }) => path !== here && !roots.includes(path));
   const holding = (path: string) => folders.find((folder) => contains(folder.path, path))?.path;
@@ -177,7 +177,7 @@ function ownEntries(
         const folder = holding(path);
         return folder !== undefined && !isOpen(path, folder);
       })
-      .flatMap((path) => entry(path, "read", looks)),
+      .flatMap((path) => entry(path, "read", disk)),
   ];
 }
 
@@ -197,28 +197,28 @@ function protections(
   grant: Grant,
   roots: readonly string[],
   writes: readonly string[],
-  { repositories: find, looks }: Planning,
+  { repositories: find, disk }: Planning,
 ): Protections {
   const repositories = protectsGit(grant) ? find?.(roots) : undefined;
   const found: Protections = { entries: [], watched: [], links: [], names: [], repositories };
   const inner = writes.filter((path) => !roots.includes(path));
-  for (const root of roots.filter((path) => looks.stat(path)?.isDirectory() === true)) {
+  for (const root of roots.filter((path) => disk.stat(path)?.isDirectory() === true)) {
     const all = [...pathsBelow(root, grant.protect), ...pathsBelow(root, repositories ?? [])];
     const paths = all.filter((path) => !grant.write.includes(path));
-    const names = looks.names(paths);
+    const names = disk.names(paths);
     const there = names();
     found.names.push(names);
     for (const path of paths) {
-      if (there.has(path)) protect(root, path, found, looks);
+      if (there.has(path)) protect(root, path, found, disk);
       else found.watched.push(path);
-      found.entries.push(...inner.filter((one) => contains(path, one)).flatMap((one) => entry(one, "write", looks)));
+      found.entries.push(...inner.filter((one) => contains(path, one)).flatMap((one) => entry(one, "write", disk)));
     }
   }
   return found;
 }
 
-function protect(root: string, path: string, found: Protections, looks: Looks): void {
-  const stat = looks.lstat(path);
+function protect(root: string, path: string, found: Protections, disk: DiskChecks): void {
+  const stat = disk.lstat(path);
   if (stat === undefined || stat.isSymbolicLink()) found.watched.push(path);
   if (stat === undefined) return;
   if (stat.isSymbolicLink()) found.links.push(path);
@@ -226,15 +226,15 @@ function protect(root: string, path: string, found: Protections, looks: Looks): 
   for (let parent = dirname(path); contains(root, parent) && parent !== root; parent = dirname(parent)) {
     found.entries.push({ path: parent, use: "write", kind: "directory" });
   }
-  const real = looks.real(path);
+  const real = disk.real(path);
   if (real === undefined) return;
-  found.entries.push(...entry(real, "read", looks));
+  found.entries.push(...entry(real, "read", disk));
   if (stat.isFile() && path.endsWith(`${sep}.git`)) {
-    looks.serveOnce(); // the content of the file decides, and it is not looked at again
+    disk.serveOnce(); // the content of the file decides, and it is not looked at again
     found.entries.push(
       ...gitFolders(path)
         .filter((folder) => contains(root, folder))
-        .flatMap((folder) => entry(folder, "read", looks)),
+        .flatMap((folder) => entry(folder, "read", disk)),
     );
   }
 }
@@ -256,8 +256,8 @@ function hidden(path: string): readonly PlanEntry[] {
   return real === undefined || real === sep ? [] : entry(real, "hide");
 }
 
-function entry(path: string, use: PlanEntry["use"], looks?: Looks): readonly PlanEntry[] {
-  const stat = looks === undefined ? statSync(path, { throwIfNoEntry: false }) : looks.stat(path);
+function entry(path: string, use: PlanEntry["use"], disk?: DiskChecks): readonly PlanEntry[] {
+  const stat = disk === undefined ? statSync(path, { throwIfNoEntry: false }) : disk.stat(path);
   return stat === undefined ? [] : [{ path, use, kind: stat.isDirectory() ? "directory" : "file" }];
 }
 

@@ -9,13 +9,13 @@ import type { Grant } from "../../spec/access.ts";
 import type { Launch } from "../../spec/capability.ts";
 import { newRunId } from "../effects/runs.ts";
 import type { HeldRun } from "../process/child.ts";
-import { createLooks, type Looks } from "./looks.ts";
+import { createDiskChecks, type DiskChecks } from "./disk-checks.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner, planFor, type Owner } from "./owner.ts";
 import { contains, planMounts } from "./plan.ts";
 import type { Plan, PlanEntry, VisibleFile } from "./plan.ts";
 import type { Shared } from "./shared.ts";
-import { isSameList } from "./there.ts";
+import { isSameList } from "./existing.ts";
 
 export interface Prepared {
   readonly plan: Plan;
@@ -56,41 +56,41 @@ export function createPreparer(machine: Machine, shared: Shared, words: Words): 
     return { id, folder: join(place.folder, id), roots, ...owner };
   }
 
-  function prepare({ launch, grant, apart, hidden, visible }: Wanted, looks: Looks): Prepared {
+  function prepare({ launch, grant, apart, hidden, visible }: Wanted, disk: DiskChecks): Prepared {
     const { cwd } = launch;
     const mounts = planMounts(grant, {
       cwd,
       tempDir: machine.tempDir,
-      sockets: looks.ask(shared.hostSockets, isSameList),
-      hide: (paths) => looks.ask(() => shared.hide(paths), isSameEntries),
+      sockets: disk.ask(shared.hostSockets, isSameList),
+      hide: (paths) => disk.ask(() => shared.hide(paths), isSameEntries),
       own: shared.own,
       visible,
       programs: hidden,
-      repositories: (roots) => looks.ask(() => shared.repositories(roots), isSameList),
-      looks,
+      repositories: (roots) => disk.ask(() => shared.repositories(roots), isSameList),
+      disk,
     });
     const planned = withOwnDevices(mounts);
-    const owner = commandOwner(planned, cwd, machine, looks.stat);
+    const owner = commandOwner(planned, cwd, machine, disk.stat);
     const run = isHeld(grant) ? holdRun(planned, apart, owner) : undefined;
     const runs = run && dirname(run.folder);
-    const plan = planFor(owner, runs === undefined ? planned : hidePlace(planned, runs), looks.stat);
+    const plan = planFor(owner, runs === undefined ? planned : hidePlace(planned, runs), disk.stat);
     const asRoot = (owner?.uid ?? machine.uid) === 0;
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? shared.tempFolder(owner) : undefined;
     const prepared = { plan, owner, run, asRoot, tempFolder, runs };
     if (!apart) return prepared;
     const wrapper = words(prepared, launch);
-    return { ...prepared, wrapper, stamp: stampOf(wrapper, looks) };
+    return { ...prepared, wrapper, stamp: stampOf(wrapper, disk) };
   }
 
-  let kept: readonly { readonly wanted: Wanted; readonly looks: Looks; readonly prepared: Prepared }[] = [];
+  let kept: readonly { readonly wanted: Wanted; readonly disk: DiskChecks; readonly prepared: Prepared }[] = [];
 
   return (wanted) => {
     const known = kept.find((one) => isSameWish(one.wanted, wanted));
-    if (known?.looks.stillHold() === true) return known.prepared;
-    const looks = createLooks();
-    const prepared = prepare(wanted, looks);
+    if (known?.disk.stillHold() === true) return known.prepared;
+    const disk = createDiskChecks();
+    const prepared = prepare(wanted, disk);
     const others = kept.filter((one) => one !== known);
-    kept = mayBeKept(wanted) ? [{ wanted, looks, prepared }, ...others].slice(0, maxKept) : others;
+    kept = mayBeKept(wanted) ? [{ wanted, disk, prepared }, ...others].slice(0, maxKept) : others;
     return prepared;
   };
 }
@@ -139,12 +139,12 @@ function isSameEntry(a: PlanEntry, b: PlanEntry): boolean {
  * Which files a sandbox's words stood for when it was asked for. A sandbox that was built before one
  * of them was replaced still shows or hides the old file, and must not be used.
  */
-function stampOf(wrapper: readonly string[], looks: Looks): string {
+function stampOf(wrapper: readonly string[], disk: DiskChecks): string {
   let stamp = "";
   const paths = new Set(wrapper); // a mount usually names its place twice
   for (const path of paths) {
     if (!path.startsWith("/") || path.startsWith("/proc/")) continue;
-    const stats = looks.lstat(path);
+    const stats = disk.lstat(path);
     stamp += stats ? `${stats.ino}:${stats.birthtimeMs},` : "-,";
   }
   return stamp;

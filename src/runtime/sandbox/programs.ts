@@ -10,7 +10,7 @@ import type { Denial, DeniedProgram, Grant } from "../../spec/access.ts";
 import type { StartedPrograms } from "../../spec/capability.ts";
 import type { ProgramFile, StartRules } from "../process/child.ts";
 import type { Ending } from "./backend.ts";
-import { resolved } from "./there.ts";
+import { resolved } from "./existing.ts";
 import { startFilter } from "./seccomp/filter.ts";
 import type { StartQuestions } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";

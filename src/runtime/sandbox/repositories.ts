@@ -5,7 +5,7 @@
  */
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { resolved } from "./there.ts";
+import { resolved } from "./existing.ts";
 
 const maxFolders = 2000;
 const maxRepositories = 200;

@@ -88,8 +88,8 @@ function isOneOf(list: readonly string[], key: string): boolean {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  title: "title was left out: it is told by the description, or by the name",
-  $schema: "$schema was left out: the target names no draft",
+  title: "title was left out: the description or the name says it",
+  $schema: "$schema was left out: the target has no use for it",
   default: "default was left out: the target has none here",
   anyOf: "alternatives were flattened or dropped: the target takes one form",
   oneOf: "oneOf became anyOf, or one form: the target has no oneOf",
@@ -100,12 +100,12 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function goneFrom(table: string): string {
-  return table === "$defs" ? "left out: nothing refers to it here any more" : "left out, or spelled anew";
+  return table === "$defs" ? "left out: nothing refers to it here any more" : "left out or renamed";
 }
 
 function addedFor(key: string): string {
   return key === "$defs"
-    ? "the definitions that are referred to stand in one table"
+    ? "the definitions that are used were put into one table"
     : `${key} was added for the target`;
 }
 

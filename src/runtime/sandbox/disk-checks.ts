@@ -4,9 +4,9 @@
  * times are not relied on, because some file systems store them only roughly.
  */
 import { lstatSync, statSync, type Stats } from "node:fs";
-import { lookFor, resolved } from "./there.ts";
+import { lookFor, resolved } from "./existing.ts";
 
-export interface Looks {
+export interface DiskChecks {
   /** Each path is looked at once, however often it is asked for. */
   lstat(path: string): Stats | undefined;
   /** The same, with links followed. */
@@ -23,7 +23,7 @@ export interface Looks {
   stillHold(): boolean;
 }
 
-export function createLooks(): Looks {
+export function createDiskChecks(): DiskChecks {
   const again: (() => boolean)[] = [];
   const own = new Map<string, Stats | undefined>();
   const targets = new Map<string, Stats | undefined>();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createPlaces } from "../../../src/runtime/process/places.ts";
+import { createSlots } from "../../../src/runtime/process/slots.ts";
 
 const never = new AbortController().signal;
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -9,13 +9,13 @@ test("never more than the limit run, nobody is forgotten, and a place goes to wh
   const owners = fc.array(fc.constantFrom("anna", "ben", "cleo"), { minLength: 1, maxLength: 25 });
   await fc.assert(
     fc.asyncProperty(owners, fc.integer({ min: 1, max: 4 }), async (asking, limit) => {
-      const places = createPlaces(limit);
+      const slots = createSlots(limit);
       const running: { readonly owner: string; readonly leave: () => void }[] = [];
       const count = (owner: string) => running.filter((one) => one.owner === owner).length;
       const waiting: string[] = [];
       for (const owner of asking) {
         waiting.push(owner);
-        void places.take(owner, never).then((leave) => {
+        void slots.take(owner, never).then((leave) => {
           waiting.splice(waiting.indexOf(owner), 1);
           running.push({ owner, leave });
         });
@@ -38,20 +38,20 @@ test("never more than the limit run, nobody is forgotten, and a place goes to wh
   );
 });
 
-test("whoever is stopped while it waits takes no place, and leaving twice frees one place only", async () => {
-  const places = createPlaces(1);
-  const leave = await places.take("anna", never);
+test("whoever is stopped while it waits takes no slot, and leaving twice frees one slot only", async () => {
+  const slots = createSlots(1);
+  const leave = await slots.take("anna", never);
   const stop = new AbortController();
-  const stopped = places.take("ben", stop.signal);
-  const later = places.take("cleo", never);
+  const stopped = slots.take("ben", stop.signal);
+  const later = slots.take("cleo", never);
   stop.abort(new Error("stopped"));
   await expect(stopped).rejects.toThrow("stopped");
-  await expect(places.take("ben", stop.signal)).rejects.toThrow("stopped");
+  await expect(slots.take("ben", stop.signal)).rejects.toThrow("stopped");
   leave();
   leave();
   const last = await later;
   let came = false;
-  void places.take("anna", never).then(() => (came = true));
+  void slots.take("anna", never).then(() => (came = true));
   await tick();
   expect(came).toBe(false);
   last();

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { thatMayExist } from "../../../src/runtime/sandbox/there.ts";
+import { thatMayExist } from "../../../src/runtime/sandbox/existing.ts";
 
 const base = mkdtempSync(join(tmpdir(), "callgate-there-"));
 afterAll(() => rmSync(base, { recursive: true, force: true }));

@@ -1,28 +1,28 @@
 /**
  * How many commands of an engine run at once. If more are wanted, each conversation gets its share:
- * the next place goes to the conversation that has the fewest, and among equals to the one that asked
+ * the next slot goes to the conversation that has the fewest, and among equals to the one that asked
  * first. A conversation that starts a hundred commands makes the others wait for at most one of them
  * to end.
  */
 import { availableParallelism } from "node:os";
 
-export interface Places {
+export interface Slots {
   /**
-   * Waits for a place, and returns the function that gives it back. Rejects with the signal's reason if
+   * Waits for a slot, and returns the function that gives it back. Rejects with the signal's reason if
    * that fires first.
    */
   take(owner: string, signal: AbortSignal): Promise<() => void>;
 }
 
 /** Commands mostly wait, so there may be more of them than processors, but not any number. */
-export const defaultPlaces = Math.max(16, 8 * availableParallelism());
+const defaultSlots = Math.max(16, 8 * availableParallelism());
 
 interface Waiting {
   readonly owner: string;
   readonly come: () => void;
 }
 
-export function createPlaces(limit: number = defaultPlaces): Places {
+export function createSlots(limit: number = defaultSlots): Slots {
   const running = new Map<string, number>();
   const waiting: Waiting[] = [];
   let taken = 0;
