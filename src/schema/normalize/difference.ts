@@ -104,9 +104,7 @@ function goneFrom(table: string): string {
 }
 
 function addedFor(key: string): string {
-  return key === "$defs"
-    ? "the definitions that are used were put into one table"
-    : `${key} was added for the target`;
+  return key === "$defs" ? "the definitions that are used were put into one table" : `${key} was added for the target`;
 }
 
 function reasonFor(key: string, value: unknown): string {
