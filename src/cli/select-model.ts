@@ -182,7 +182,6 @@ export function lazyModel(config: Config, env: NodeJS.ProcessEnv) {
   };
 }
 
-/** Loaded only for models that need it: most have calls of their own. */
 /** A profile that teaches a dialect beside the wire's own calls. */
 async function speakForm(http: Model, form: ProfileForm | undefined): Promise<Model> {
   if (form === undefined || form === "native") return http;
@@ -196,6 +195,7 @@ function withForm(wanted: WantedWire, form: ProfileForm): WantedWire {
   return { ...wanted, name: form, wire: wanted.wire ?? "chat", dialect: form.slice("text:".length) };
 }
 
+/** The dialects are loaded only for models that need them: most have calls of their own. */
 async function speakDialect(http: Model, wanted: WantedWire, record: ModelRecord | undefined): Promise<Model> {
   const [{ createTextModel }, { findDialect, unknownDialect }] = await Promise.all([
     import("../model/text.ts"),

@@ -2,6 +2,7 @@
  * The types of our public interface, written by us, so that users of the package need no protocol
  * library to read them. The library's own values fit these types.
  */
+
 /** A tool as its server describes it. */
 export interface ServerTool {
   readonly name: string;

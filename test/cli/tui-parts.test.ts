@@ -288,6 +288,23 @@ test("a question says whether a yes gives it a network", () => {
   expect(ask(["example.org"])).toContain("with a network to example.org");
 });
 
+test("what is asked for hides nothing: the name, letters that pass for others, and the folder are all shown", () => {
+  const asked = describeRequest(
+    {
+      call: { id: "1", tool: "re\u200bad\u001b[2J", input: {} },
+      reason: "it is not known",
+      access: { commands: [{ shell: "сat README.md", cwd: "/else/where" }] },
+      grant: { policy: "workspace-write", confined: true, write: ["/w"], protect: [], mask: [], network: "off" },
+      commands: [["сat", "README.md"]],
+      hash: "abc",
+    },
+    createTheme(false),
+  );
+  expect(asked).toContain("re\\u{200b}ad\\x1b[2J");
+  expect(asked).toContain("not ASCII, though it may look so: с U+0441");
+  expect(asked).toContain("in: /else/where");
+});
+
 test("a call that another call made is shown as such", () => {
   const lines = (parent?: string) =>
     createCallBlock(createTheme(false), { name: "look", arguments: "{}", ...(parent === undefined ? {} : { parent }) })

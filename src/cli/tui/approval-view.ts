@@ -3,8 +3,9 @@
  * the terminal.
  */
 import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
+import type { Command } from "../../spec/access.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
-import { toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
+import { lookAlikes, toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine, toVisibleName } from "../../gate/show.ts";
 import type { EffectLine } from "../../spec/effects.ts";
 import type { Person } from "../chat/person.ts";
 import { createTuiAsking } from "./asking.ts";
@@ -203,18 +204,13 @@ function describeNetwork(network: ApprovalRequest["grant"]["network"]): string {
 /** Everything that the person agrees to: the tool, its whole input, what it touches, and why it asks. */
 export function describeRequest(request: ApprovalRequest, theme: Theme): string {
   const { access } = request;
-  const lines = [
-    `${theme.warn("?")} ${theme.strong(`${request.call.tool} wants to go ahead`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`,
-  ];
-  if (request.effects !== undefined) {
-    lines[0] = `${theme.warn("?")} ${theme.strong(`${request.call.tool} has run; keep what it did?`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`;
-    for (const { shell, argv } of access.commands ?? [])
-      lines.push(shell === undefined ? `  │ ${toVisibleCommand(argv ?? [])}` : toQuotedBlock(shell));
-  } else if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
+  const ended = request.effects !== undefined;
+  const asks = `${toVisibleName(request.call.tool)} ${ended ? "has run; keep what it did?" : "wants to go ahead"}`;
+  const lines = [`${theme.warn("?")} ${theme.strong(asks)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`];
+  if (!ended && request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
   else if (access.commands?.length)
-    for (const { shell, argv } of access.commands)
-      lines.push(shell === undefined ? `  │ ${toVisibleCommand(argv ?? [])}` : toQuotedBlock(shell));
-  else lines.push(toQuotedBlock(inputText(request.call.input)));
+    for (const command of access.commands) lines.push(...describeCommand(command, theme));
+  else if (!ended) lines.push(toQuotedBlock(inputText(request.call.input)));
   if (access.write?.length) lines.push(theme.dim(`  changes: ${toVisibleLine(access.write.join(", "))}`));
   if (access.network?.length) lines.push(theme.dim(`  contacts: ${toVisibleLine(access.network.join(", "))}`));
   if (access.escalation)
@@ -225,7 +221,7 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
   if (request.always) {
     const { rule, file, alsoAllows } = request.always;
     lines.push(
-      theme.dim(`  'always' writes ${toVisibleLine(rule)} to ${file}; it also allows: ${toVisibleLine(alsoAllows)}`),
+      theme.dim(`  'always' writes ${toVisibleLine(rule)} to ${toVisibleLine(file)}; it also allows: ${toVisibleLine(alsoAllows)}`),
     );
   }
   // This comes last, next to the answers, because on a small screen what is further up may not be visible.
@@ -234,4 +230,12 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
     lines.push(...request.effects.lines.map((line) => `  ${paintEffect(line, theme)}`));
   }
   return lines.join("\n");
+}
+
+function describeCommand({ shell, argv = [], cwd }: Command, theme: Theme): readonly string[] {
+  const lines = [shell === undefined ? `  │ ${toVisibleCommand(argv)}` : toQuotedBlock(shell)];
+  const foreign = lookAlikes(shell ?? argv.join(" ")).slice(0, 8);
+  if (foreign.length > 0) lines.push(theme.bad(`  ! not ASCII, though it may look so: ${foreign.join(", ")}`));
+  if (cwd !== undefined) lines.push(theme.dim(`  in: ${toVisibleLine(cwd)}`));
+  return lines;
 }

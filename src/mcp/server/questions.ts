@@ -164,6 +164,7 @@ export function toQuestion(question: Elicitation): InputRequest {
 
 /** A JSON Schema object. The client refuses what its form grammar does not know. */
 type FormSchema = Parameters<typeof inputRequired.elicit>[0]["requestedSchema"];
+
 export function toApproval(request: ApprovalRequest): InputRequest {
   const { call, reason, commands, diff, effects } = request;
   const lines = [
