@@ -5,7 +5,14 @@
 import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
 import type { Command } from "../../spec/access.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
-import { lookAlikes, toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine, toVisibleName } from "../../gate/show.ts";
+import {
+  lookAlikes,
+  toQuotedBlock,
+  toVisible,
+  toVisibleCommand,
+  toVisibleLine,
+  toVisibleName,
+} from "../../gate/show.ts";
 import type { EffectLine } from "../../spec/effects.ts";
 import type { Person } from "../chat/person.ts";
 import { createTuiAsking } from "./asking.ts";
@@ -221,7 +228,9 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
   if (request.always) {
     const { rule, file, alsoAllows } = request.always;
     lines.push(
-      theme.dim(`  'always' writes ${toVisibleLine(rule)} to ${toVisibleLine(file)}; it also allows: ${toVisibleLine(alsoAllows)}`),
+      theme.dim(
+        `  'always' writes ${toVisibleLine(rule)} to ${toVisibleLine(file)}; it also allows: ${toVisibleLine(alsoAllows)}`,
+      ),
     );
   }
   // This comes last, next to the answers, because on a small screen what is further up may not be visible.
