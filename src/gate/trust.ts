@@ -14,12 +14,11 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
-  statSync,
   writeSync,
 } from "node:fs";
 import { join, relative } from "node:path";
 import { isObject, parseJson } from "../base/json.ts";
-import { isInside } from "./paths.ts";
+import { isInside, statOf } from "./paths.ts";
 
 /** What a project can bring, as paths below it. A folder counts with everything in it. */
 const projectPaths = [".callgate", "callgate.toml", ".mcp.json", "AGENTS.md", "CLAUDE.md"] as const;
@@ -122,7 +121,8 @@ function hashProject(root: string): ReadonlyMap<string, string> {
       found.set(name, outside);
       continue;
     }
-    const stats = statSync(path, { throwIfNoEntry: false });
+    // A link that leads to itself leads nowhere.
+    const stats = link.isSymbolicLink() ? statOf(path) : link;
     if (stats?.isDirectory() === true) waiting.push(...readdirSync(path).map((child) => `${name}/${child}`));
     else
       found.set(name, stats?.isFile() === true ? sha256(readFileSync(path)) : `not a file (${link.mode.toString(8)})`);

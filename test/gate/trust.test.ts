@@ -140,6 +140,17 @@ describe("links", () => {
     expect(trust.status(project)).toMatchObject({ trusted: false, changed: [".callgate/pipe"] });
   });
 
+  test("a link that leads to itself leads nowhere: it is listed, and counts as changed once it leads somewhere", () => {
+    const loop = join(project, ".callgate/round");
+    symlinkSync("round", loop);
+    const { files, hash } = trust.status(project);
+    expect(files).toContain(".callgate/round");
+    expect(trust.grant(project, hash)).toBe(true);
+    rmSync(loop);
+    symlinkSync("callgate.toml", loop);
+    expect(trust.status(project)).toMatchObject({ trusted: false, changed: [".callgate/round"] });
+  });
+
   test("a folder that links to itself is refused as a whole", () => {
     symlinkSync(".", join(project, ".callgate/loop"));
     expect(() => trust.status(project)).toThrow("brings a folder that links to itself (.callgate/loop/");

@@ -1,4 +1,5 @@
 /** Reading through the file capability: whole files, lines, folders, facts about an entry. */
+import { isUtf8 } from "node:buffer";
 import { closeSync, lstatSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";
@@ -9,7 +10,6 @@ import type { Guard } from "./guard.ts";
 import { sliceLines, type OpenFile, type SliceOptions } from "./lines.ts";
 import { toAbsolute } from "./paths.ts";
 import { openRegular, scratchOf, withFile, withHeld, type Scope } from "./scope.ts";
-import { decodeText } from "./text.ts";
 import { tokenOf } from "./version.ts";
 
 /** Larger files are not read into memory; `slice` reads parts of them. */
@@ -142,4 +142,17 @@ function toEntry(name: string, path: string, at: string, stats: Stats): FileEntr
 
 function typeOf(entry: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicLink">): FileName["type"] {
   return entry.isFile() ? "file" : entry.isDirectory() ? "directory" : entry.isSymbolicLink() ? "link" : "other";
+}
+
+type Decoded = Pick<TextFile, "text" | "bom" | "encoding">;
+
+/** Decodes bytes in such a way that encoding the text again gives the same bytes. */
+export function decodeText(bytes: Uint8Array): Decoded {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (buffer[0] === 0xff && buffer[1] === 0xfe && buffer.length % 2 === 0) {
+    return { text: buffer.toString("utf16le", 2), bom: true, encoding: "utf16le" };
+  }
+  if (!isUtf8(buffer)) return { text: buffer.toString("latin1"), bom: false, encoding: "latin1" };
+  const bom = buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
+  return { text: buffer.toString("utf8", bom ? 3 : 0), bom, encoding: "utf8" };
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { decodeText } from "../../../src/runtime/files/text.ts";
+import { decodeText } from "../../../src/runtime/files/reading.ts";
 import { filesIn, grantFor, newWorkspace } from "../../tools/workspace.ts";
 import { freshFolder } from "../sandbox/folder.ts";
 
