@@ -78,7 +78,9 @@ function describeGroup(group: RouteMap<CommandContext>, path: string): Body {
   const usual = group.getDefaultCommand();
   const alone = entries.find(({ target }) => target === usual)?.name.original;
   const more =
-    alone === undefined ? "" : `Without a command it is '${alone}', and takes its flags: callgate ${path} [FLAGS].\n`;
+    alone === undefined
+      ? ""
+      : `'callgate ${path} [FLAGS]' is '${alone}': callgate ${path} ${alone} --help lists the flags.\n`;
   return {
     usage: `Usage: callgate ${path} ${bracket("COMMAND", alone !== undefined)} …`,
     rest: `Commands:\n${columns(rows)}\n\n${more}callgate ${path} COMMAND --help says what each takes.`,

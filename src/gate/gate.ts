@@ -10,7 +10,7 @@ import type { Denial, Grant } from "../spec/access.ts";
 import { Refusal, Waiting, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
 import type { Asking, Decided, Gate, Rehearse, Rewritten } from "../spec/stages.ts";
 import { callHash, changed, memoryKeys, remembered, seekApproval, toRequest, type Question } from "./agree.ts";
-import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
+import { describeWider, toBaseGrant, toGrant, widenGrant } from "./grant.ts";
 import { heldGrant, heldUnasked, judgeEffects, undoableGrant } from "./held.ts";
 import { runAfter, runBefore } from "./hooks.ts";
 import { rememberPaths } from "./command/look.ts";
@@ -135,12 +135,11 @@ async function widen(
 ): Promise<Permitted | undefined> {
   if (asksNobody(state.policy.settings.approval) || state.options.approver === undefined) return undefined;
   if (permitted.tool.repeatable !== true || denied.rule !== undefined) return undefined;
-  const target = denied.target === undefined ? "" : ` ${denied.target}`;
   const question: Question = {
     reason:
       denied.what === "time"
         ? `It ran out of time: ${denied.reason}. Run it again, from the start, with ten times as long?`
-        : `The sandbox ${denied.inferred ? "may have stopped" : "stopped"} it (${denied.what}${target}: ${denied.reason}). Run it again with more?`,
+        : `The sandbox ${denied.inferred ? "may have stopped" : "stopped"} it: ${denied.reason}. Run it again, ${describeWider(denied)}?`,
     commands: permitted.ruling.commands ?? [],
     grant: widenGrant(permitted.grant, denied),
     suggestion: undefined,

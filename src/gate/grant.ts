@@ -137,6 +137,14 @@ export function widenGrant(grant: Grant, denied: Denial): Grant {
   return { ...grant, policy: "full-access", confined: false, write: ["/"], protect: [], network: "on" };
 }
 
+/** What `widenGrant` adds, as the end of a question. */
+export function describeWider({ what, target }: Denial): string {
+  if (what === "network") return target === undefined ? "with the whole network" : `and let it reach ${target}`;
+  if (what === "write" && target?.startsWith("/")) return `and let it write ${target}`;
+  if (what === "read" && target !== undefined) return `and let it read ${target}`;
+  return "outside the sandbox";
+}
+
 /** Whether `a` is nowhere wider than `b`. */
 export function isWithin(a: Grant, b: Grant): boolean {
   const rank = { "read-only": 0, "workspace-write": 1, "full-access": 2 } as const;

@@ -90,7 +90,9 @@ test.each([
 ])("help of '%s' says that without a command it is '%s'", async (group, name) => {
   const { stdout } = await run([group, "--help"]);
   expect(stdout).toContain(`Usage: callgate ${group} [COMMAND] …`);
-  expect(stdout).toContain(`Without a command it is '${name}', and takes its flags: callgate ${group} [FLAGS].`);
+  expect(stdout).toContain(
+    `'callgate ${group} [FLAGS]' is '${name}': callgate ${group} ${name} --help lists the flags.`,
+  );
 });
 
 test.skipIf(process.platform !== "linux")(

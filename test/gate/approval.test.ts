@@ -206,11 +206,23 @@ describe("a wider grant after a refusal", () => {
   const denials: readonly (readonly [Denial, string])[] = [
     [
       { what: "write", target: "/data/x", reason: "read-only" },
-      "The sandbox stopped it (write /data/x: read-only). Run it again with more?",
+      "The sandbox stopped it: read-only. Run it again, and let it write /data/x?",
     ],
     [
       { what: "network", reason: "no network", inferred: true },
-      "The sandbox may have stopped it (network: no network). Run it again with more?",
+      "The sandbox may have stopped it: no network. Run it again, with the whole network?",
+    ],
+    [
+      { what: "network", target: "a.test", reason: "not allowed" },
+      "The sandbox stopped it: not allowed. Run it again, and let it reach a.test?",
+    ],
+    [
+      { what: "read", target: "/k", reason: "hidden" },
+      "The sandbox stopped it: hidden. Run it again, and let it read /k?",
+    ],
+    [
+      { what: "command", reason: "a system call" },
+      "The sandbox stopped it: a system call. Run it again, outside the sandbox?",
     ],
     [
       { what: "time", reason: "60 s" },

@@ -224,7 +224,11 @@ async function runClient(given: GatewayFlags, words: readonly string[]): Promise
     process.on("SIGINT", () => undefined);
     for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
     child.on("error", (error: NodeJS.ErrnoException) =>
-      reject(error.code === "ENOENT" ? new UsageError(`there is no program '${setup.program}' on the path`) : error),
+      reject(
+        error.code === "ENOENT"
+          ? new UsageError(`there is no program '${setup.program}' on the PATH: install it first`)
+          : error,
+      ),
     );
     child.on("close", (status) => resolve(status ?? exitCodes.failed));
   }).finally(() => {
