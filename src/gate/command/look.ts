@@ -1,6 +1,7 @@
 /** Where a command may read without a question, with every link followed. */
 import { readdirSync, readFileSync, statSync, type Dirent } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { extend } from "../../base/extend.ts";
 import type { Command } from "../../spec/access.ts";
 import { isHarmlessDevice, isInsideAny, isSecretName, systemRoots } from "../paths.ts";
 import { repositoryDoubt, trackedSecret } from "./git-config.ts";
@@ -48,7 +49,7 @@ export function rememberPaths<At extends Surroundings>(at: At): At {
     if (below === undefined) paths.set(cwd, (below = new Map()));
     return remember(below, path, () => at.real(path, cwd, seen));
   };
-  return { ...at, real, seen, understood: new Map(), files: new Map() };
+  return extend(at, { real, seen, understood: new Map(), files: new Map() });
 }
 
 /** Use it for one decision only, like `rememberPaths`. */
