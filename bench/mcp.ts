@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { createEngine, normalize } from "../src/index.ts";
+import { createEngine, normalizeSchema } from "../src/index.ts";
 import { createMcpClients, readServers } from "../src/mcp/index.ts";
 import { toToolSpecs } from "../src/registry/tool-spec.ts";
 import { codecs } from "../src/wire/index.ts";
@@ -133,7 +133,7 @@ async function thousandTools(): Promise<readonly BenchRow[]> {
   await clients.connections.get("s")!.listTools();
   const list = ms(since);
   since = performance.now();
-  for (const { input } of registry.list()) normalize(input, "anthropic");
+  for (const { input } of registry.list()) normalizeSchema(input, "anthropic");
   const normalised = ms(since);
   since = performance.now();
   const { body } = codecs.messages.encodeRequest({ model: "m", input: [], tools: toToolSpecs(registry.list()) });

@@ -1,6 +1,6 @@
 /** Normalising and preparing real tool schemas, and checking a call against one; the baseline parses the same text as JSON. */
 import type { JsonObject } from "../src/base/json.ts";
-import { normalize, schemaTargets } from "../src/schema/normalize.ts";
+import { normalizeSchema, schemaTargets } from "../src/schema/normalize.ts";
 import { createValidator } from "../src/schema/validate.ts";
 import { median, perOperation, type BenchRow } from "./measure.ts";
 import { recordedSchemas } from "../test/schema/corpus.ts";
@@ -31,13 +31,13 @@ export async function run(): Promise<readonly BenchRow[]> {
   });
   const rows: BenchRow[] = [{ name: "JSON.parse of 500 real schemas", value: parse, unit: "ms" }];
   for (const target of schemaTargets) {
-    const value = await once((fresh) => fresh.forEach((schema) => void normalize(schema, target)));
+    const value = await once((fresh) => fresh.forEach((schema) => void normalizeSchema(schema, target)));
     rows.push(against(`normalise 500 for ${target}`, value));
   }
   const first = await once((fresh) => Promise.all(fresh.map((schema) => createValidator(schema)({}))));
   rows.push(against("prepare 500 and check one call each (interpreted)", first));
   const both = await once((fresh) =>
-    Promise.all(fresh.map((schema) => (normalize(schema, "openai"), createValidator(schema)({})))),
+    Promise.all(fresh.map((schema) => (normalizeSchema(schema, "openai"), createValidator(schema)({})))),
   );
   rows.push(against("normalise and prepare 500", both));
   const busy = createValidator(

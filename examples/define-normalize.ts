@@ -1,5 +1,5 @@
 // A schema as a provider takes it, and what was changed on the way.
-import { normalize } from "callgate";
+import { normalizeSchema } from "callgate";
 
 const schema = {
   type: "object",
@@ -8,7 +8,7 @@ const schema = {
   $defs: { Page: { type: "object", properties: { id: { const: "home" } } } },
 };
 for (const target of ["openai-strict", "gemini"] as const) {
-  const result = normalize(schema, target);
+  const result = normalizeSchema(schema, target);
   console.log(target, JSON.stringify(result.schema));
   for (const { path, what } of result.changes) console.log(`  ${path || "/"}: ${what}`);
 }

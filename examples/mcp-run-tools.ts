@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createEngine, normalize, type Json } from "callgate";
+import { createEngine, normalizeSchema, type Json } from "callgate";
 import { createMcpClients, readServers } from "callgate/mcp";
 import { internalTools } from "callgate/tools";
 
@@ -33,7 +33,7 @@ await mcp.start({ waitMs: 10_000 });
 // Two functions for any agent loop. The registry knows which server, or which of our own tools, a name belongs to.
 const runTools = async (name: string, args: Json) => (await engine.call(name, args)).content;
 const getTools = () =>
-  registry.list().map(({ name, input }) => ({ name, parameters: normalize(input, "openai").schema }));
+  registry.list().map(({ name, input }) => ({ name, parameters: normalizeSchema(input, "openai").schema }));
 
 console.log(getTools().length, "tools");
 console.log(await runTools("internal_file_write", { path: "note.txt", content: "hello" }));

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEngine, defineTool, normalize } from "callgate";
+import { createEngine, defineTool, normalizeSchema } from "callgate";
 import { createSession } from "callgate/session";
 import { createScriptedModel } from "callgate/testing";
 import { builtins } from "callgate/tools";
@@ -88,7 +88,9 @@ row(
 );
 row(
   "A5",
-  JSON.stringify(normalize({ properties: { n: { type: "integer" }, list: { items: {} }, x: {} } }, "basic").schema),
+  JSON.stringify(
+    normalizeSchema({ properties: { n: { type: "integer" }, list: { items: {} }, x: {} } }, "basic").schema,
+  ),
 );
 const names = chat.tools.map((tool) => String(Object(tool["function"]).name));
 row("A6", names.includes("mcp__database__query"), names.join() === names.toSorted().join());

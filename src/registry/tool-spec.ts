@@ -4,7 +4,7 @@ import { checkOptions, optionsShape } from "../base/shape.ts";
 import { nearest } from "../base/text.ts";
 import { isFreeform, type Freeform } from "../spec/freeform.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
-import { normalize, type SchemaTarget } from "../schema/normalize.ts";
+import { normalizeSchema, type SchemaTarget } from "../schema/normalize.ts";
 import { toSchema } from "../schema/schema.ts";
 import type { AnyTool, Situation } from "../spec/tool.ts";
 
@@ -116,7 +116,7 @@ function toFunction(
     kind: "function",
     name: tool.name,
     description: isFreeform(tool.input) ? withGrammar(description, tool.input) : description,
-    parameters: target === undefined ? parameters : normalize(parameters, target).schema,
+    parameters: target === undefined ? parameters : normalizeSchema(parameters, target).schema,
     ...(output ? { outputSchema: output } : {}),
     ...(tool.xml ? { xml: tool.xml } : {}),
     ...(tool.origin ? { server: tool.origin.server } : {}),

@@ -18,13 +18,13 @@ import { wrappedRootKey } from "./property.ts";
 export { findTarget, schemaTargets, type SchemaTarget } from "./normalize/rules.ts";
 
 /** A schema that a provider accepts, with everything that had to be changed. */
-export interface Normalized {
+export interface NormalizedSchema {
   readonly schema: JsonObject;
   readonly changes: readonly Change[];
 }
 
-/** Options of `normalize`. */
-export interface NormalizeOptions {
+/** Options of `normalizeSchema`. */
+export interface NormalizeSchemaOptions {
   /**
    * The maximal size of the result, as JSON. Descriptions are cut first, then depth, and each cut is
    * listed among the changes. Left out: no limit. One tool of many should stay below 5,000.
@@ -33,10 +33,14 @@ export interface NormalizeOptions {
 }
 
 /** Tools are sent with every request, so their schemas are lowered once. */
-const known = new WeakMap<object, Map<SchemaTarget, Normalized>>();
+const known = new WeakMap<object, Map<SchemaTarget, NormalizedSchema>>();
 
 /** Lowers a JSON Schema to what a provider's API accepts. Every change is listed with its path and reason. */
-export function normalize(schema: unknown, target: SchemaTarget, options: NormalizeOptions = {}): Normalized {
+export function normalizeSchema(
+  schema: unknown,
+  target: SchemaTarget,
+  options: NormalizeSchemaOptions = {},
+): NormalizedSchema {
   if (!isObject(schema) || options.maxBytes !== undefined) return createNormalized(schema, target, options);
   let byTarget = known.get(schema);
   if (!byTarget) known.set(schema, (byTarget = new Map()));
@@ -45,7 +49,11 @@ export function normalize(schema: unknown, target: SchemaTarget, options: Normal
   return result;
 }
 
-function createNormalized(schema: unknown, target: SchemaTarget, { maxBytes }: NormalizeOptions): Normalized {
+function createNormalized(
+  schema: unknown,
+  target: SchemaTarget,
+  { maxBytes }: NormalizeSchemaOptions,
+): NormalizedSchema {
   const found = findTarget(target);
   if (found === undefined) throw new TypeError(`there is no target '${String(target)}' (${schemaTargets.join(", ")})`);
   const trail = createTrail();
@@ -65,7 +73,7 @@ function createNormalized(schema: unknown, target: SchemaTarget, { maxBytes }: N
 }
 
 /** A request needs the schema only, and to compare it with the one that came takes a fifth of the time. */
-function withLateChanges(schema: JsonObject, listAll: () => readonly Change[]): Normalized {
+function withLateChanges(schema: JsonObject, listAll: () => readonly Change[]): NormalizedSchema {
   let changes: readonly Change[] | undefined;
   return {
     schema,

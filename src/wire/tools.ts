@@ -4,7 +4,7 @@
  * name, so that the same tools give the same bytes and prompt caches hit.
  */
 import type { JsonObject } from "../base/json.ts";
-import { normalize, type SchemaTarget } from "../schema/normalize.ts";
+import { normalizeSchema, type SchemaTarget } from "../schema/normalize.ts";
 import type {
   CallKind,
   CustomSpec,
@@ -151,7 +151,7 @@ function lower({ spec, tool }: Flat, book: NameBook, target: SchemaTarget, dropp
     return [{ name, description: freeformDescription(spec), parameters: freeformSchema, spec, tool }];
   }
   try {
-    const parameters = normalize(spec.parameters, loweringTarget(target, spec.strict)).schema;
+    const parameters = normalizeSchema(spec.parameters, loweringTarget(target, spec.strict)).schema;
     const strict = spec.strict === undefined ? {} : { strict: spec.strict };
     return [{ name, description: spec.description, parameters, ...strict, spec, tool }];
   } catch (error) {

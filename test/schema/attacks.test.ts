@@ -4,7 +4,7 @@ import { CallError } from "../../src/base/error.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { check } from "../../src/check/check.ts";
 import { checkSchema } from "../../src/schema/normalize/check-schema.ts";
-import { normalize, schemaTargets } from "../../src/schema/normalize.ts";
+import { normalizeSchema, schemaTargets } from "../../src/schema/normalize.ts";
 import { rowsOf } from "../attacks/rows.ts";
 
 const attacks = rowsOf("schema").map(([id, { input, expected }]) => ({
@@ -15,7 +15,7 @@ const attacks = rowsOf("schema").map(([id, { input, expected }]) => ({
 
 test.each(attacks)("$id gives a schema every target takes", ({ input }) => {
   for (const target of schemaTargets)
-    expect(checkSchema(normalize(input.schema, target).schema, target), target).toEqual([]);
+    expect(checkSchema(normalizeSchema(input.schema, target).schema, target), target).toEqual([]);
 });
 
 test.each(attacks.filter(({ input }) => typeof input.arguments === "string"))(

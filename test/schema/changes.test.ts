@@ -1,7 +1,7 @@
 /** The list of changes is complete: whatever differs from the input is listed with its place and a reason. */
 import { expect, test } from "vitest";
 import { isObject } from "../../src/base/json.ts";
-import { normalize, schemaTargets } from "../../src/schema/normalize.ts";
+import { normalizeSchema, schemaTargets } from "../../src/schema/normalize.ts";
 
 const schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -35,7 +35,7 @@ function differences(before: Record<string, unknown>, after: Record<string, unkn
 }
 
 test.each(schemaTargets)("%s: every difference has a change at its place or around it, with a reason", (target) => {
-  const { schema: lowered, changes } = normalize(schema, target);
+  const { schema: lowered, changes } = normalizeSchema(schema, target);
   const places = changes.map(({ path }) => path);
   for (const path of differences(schema, lowered))
     expect(
@@ -46,7 +46,7 @@ test.each(schemaTargets)("%s: every difference has a change at its place or arou
 });
 
 test.each(["openai-strict", "gemini", "llama-cpp"] as const)("%s: a default is told in the description", (target) => {
-  const { schema: lowered, changes } = normalize(schema, target);
+  const { schema: lowered, changes } = normalizeSchema(schema, target);
   expect(JSON.stringify(lowered)).toContain('default: \\"fast\\"');
   expect(changes).toContainEqual({ path: "/properties/count/default", what: "default went into the description" });
 });
@@ -57,18 +57,18 @@ test.each(schemaTargets)("%s: a table of definitions that is new or gone is told
     properties: { at: { $ref: "#/definitions/Place" }, tree: { $ref: "#/properties/tree/items" } },
     definitions: { Place: { type: "object", properties: { in: { $ref: "#/definitions/Place" } } } },
   };
-  const { schema: lowered, changes } = normalize(old, target);
+  const { schema: lowered, changes } = normalizeSchema(old, target);
   const places = changes.map(({ path }) => path);
   expect(places).toContain("/definitions");
   if ("$defs" in lowered) expect(places).toContain("/$defs");
 });
 
 test("gemini: an enum of booleans stays boolean", () => {
-  const { schema: lowered } = normalize(schema, "gemini");
+  const { schema: lowered } = normalizeSchema(schema, "gemini");
   expect(lowered["properties"]).toMatchObject({ flag: { type: "boolean", description: "(one of: true)" } });
 });
 
 test("a schema that goes out as it came has no changes", () => {
   const same = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
-  expect(normalize(same, "openai").changes).toEqual([]);
+  expect(normalizeSchema(same, "openai").changes).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { check } from "../../src/check/check.ts";
 import { checkSchema } from "../../src/schema/normalize/check-schema.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { AnyTool } from "../../src/spec/tool.ts";
-import { findTarget, normalize, schemaTargets } from "../../src/schema/normalize.ts";
+import { findTarget, normalizeSchema, schemaTargets } from "../../src/schema/normalize.ts";
 import { cpuSince } from "../work.ts";
 import { ownSchemas, recordedSchemas } from "./corpus.ts";
 
@@ -12,20 +12,20 @@ describe.each(schemaTargets)("%s", (target) => {
   test("takes every recorded schema after normalising, and normalising again changes nothing", () => {
     expect(ownSchemas.length).toBeGreaterThan(100);
     for (const { server, tool, inputSchema } of recordedSchemas) {
-      const { schema } = normalize(inputSchema, target);
+      const { schema } = normalizeSchema(inputSchema, target);
       expect(checkSchema(schema, target), `${server} ${tool}`).toEqual([]);
-      expect(normalize(schema, target).schema, `${server} ${tool}`).toEqual(schema);
+      expect(normalizeSchema(schema, target).schema, `${server} ${tool}`).toEqual(schema);
     }
   });
 
   test("any JSON value gives a schema the target takes, twice the same", () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue({ maxDepth: 6 }), schemaLike), (value) => {
-        const { schema, changes } = normalize(value, target);
+        const { schema, changes } = normalizeSchema(value, target);
         expect(checkSchema(schema, target)).toEqual([]);
-        expect(normalize(schema, target).schema).toEqual(schema);
+        expect(normalizeSchema(schema, target).schema).toEqual(schema);
         // Without a limit, they are listed when they are asked for.
-        expect(normalize(value, target, { maxBytes: Infinity })).toEqual({ schema, changes });
+        expect(normalizeSchema(value, target, { maxBytes: Infinity })).toEqual({ schema, changes });
       }),
       { numRuns: 400, interruptAfterTimeLimit: 10_000, markInterruptAsFailure: true },
     );
@@ -99,8 +99,8 @@ describe("what each target gets", () => {
 
   test("a target is known by its name of 0.1 too, and an unknown one is refused", () => {
     const source = { properties: { n: { type: "integer" } } };
-    expect(normalize(source, findTarget("seed")!)).toEqual(normalize(source, "basic"));
-    expect(() => normalize(source, "none" as "basic")).toThrow(/no target 'none' \(basic, openai,/);
+    expect(normalizeSchema(source, findTarget("seed")!)).toEqual(normalizeSchema(source, "basic"));
+    expect(() => normalizeSchema(source, "none" as "basic")).toThrow(/no target 'none' \(basic, openai,/);
   });
 
   test("basic: integers are numbers and missing types are inferred", () => {
@@ -112,7 +112,7 @@ describe("what each target gets", () => {
         e: { enum: ["x", "y"], description: "Mode." },
       },
     };
-    const { schema, changes } = normalize(source, "basic");
+    const { schema, changes } = normalizeSchema(source, "basic");
     expect(schema).toEqual(
       object({
         n: { type: "number" },
@@ -132,7 +132,7 @@ describe("what each target gets", () => {
       },
       { required: ["path"], additionalProperties: false },
     );
-    expect(normalize(source, "openai")).toEqual({ schema: source, changes: [] });
+    expect(normalizeSchema(source, "openai")).toEqual({ schema: source, changes: [] });
   });
 
   test("openai-strict: everything is required and closed, optional is nullable", () => {
@@ -140,7 +140,7 @@ describe("what each target gets", () => {
       { a: { type: "string" }, b: { enum: ["x"] }, c: { $ref: "#/$defs/C" } },
       { required: ["a"], $defs: { C: object({ d: { type: "number", default: 1 } }) } },
     );
-    expect(normalize(source, "openai-strict").schema).toEqual({
+    expect(normalizeSchema(source, "openai-strict").schema).toEqual({
       type: "object",
       properties: {
         a: { type: "string" },
@@ -170,7 +170,7 @@ describe("what each target gets", () => {
       },
       { $defs: { C: object({ k: { const: "v" } }) } },
     );
-    expect(normalize(source, "gemini").schema).toEqual(
+    expect(normalizeSchema(source, "gemini").schema).toEqual(
       object({
         c: { type: "object", description: "The C.", properties: { k: { type: "string", enum: ["v"] } } },
         n: { type: "integer", description: "(more than 0)", nullable: true },
@@ -185,7 +185,7 @@ describe("what each target gets", () => {
       s: { type: "string", maxLength: 5000, pattern: "\\d+" },
       k: { type: "string", pattern: "^[a-z]+$", maxLength: 20 },
     });
-    expect(normalize(source, "llama-cpp").schema).toEqual(
+    expect(normalizeSchema(source, "llama-cpp").schema).toEqual(
       object({
         s: { type: "string", description: "(at most 5000 characters; matches \\d+)" },
         k: { type: "string", maxLength: 20, pattern: "^[a-z]+$" },
@@ -197,7 +197,7 @@ describe("what each target gets", () => {
     const source = object({
       a: { type: "array", maxItems: 50, items: { type: "array", maxItems: 50, items: { type: "string" } } },
     });
-    expect(normalize(source, "llama-cpp").schema["properties"]).toEqual({
+    expect(normalizeSchema(source, "llama-cpp").schema["properties"]).toEqual({
       a: {
         type: "array",
         maxItems: 50,
@@ -213,7 +213,7 @@ describe("what each target gets", () => {
         { "a b": { type: "string" }, ok: { type: "number" }, "": { type: "boolean" } },
         { required: ["a b"] },
       );
-      const { schema } = normalize(source, target);
+      const { schema } = normalizeSchema(source, target);
       const [first] = schema["required"] as string[];
       expect(first).toMatch(/^a_b_[0-9a-f]{8}$/);
       const tool: AnyTool = {
@@ -241,7 +241,7 @@ describe("what each target gets", () => {
       ],
     };
     for (const target of ["openai", "anthropic"] as const) {
-      expect(normalize(source, target).schema).toEqual(
+      expect(normalizeSchema(source, target).schema).toEqual(
         object(
           { a: { type: "string" }, b: { type: "number" }, c: { type: "string" } },
           { description: "(give one of these sets: (a) or (b, c))" },
@@ -251,7 +251,7 @@ describe("what each target gets", () => {
   });
 
   test("a root that is no object is wrapped", () => {
-    expect(normalize({ type: "array", items: { type: "string" } }, "openai").schema).toEqual(
+    expect(normalizeSchema({ type: "array", items: { type: "string" } }, "openai").schema).toEqual(
       object(
         { value: { type: "array", items: { type: "string" } } },
         { required: ["value"], additionalProperties: false },
@@ -264,21 +264,21 @@ describe("what each target gets", () => {
       { tree: { $ref: "#/$defs/Node" } },
       { $defs: { Node: object({ children: { type: "array", items: { $ref: "#/$defs/Node" } } }), Unused: {} } },
     );
-    expect(normalize(source, "openai").schema["$defs"]).toEqual({
+    expect(normalizeSchema(source, "openai").schema["$defs"]).toEqual({
       Node: object({ children: { type: "array", items: { $ref: "#/$defs/Node" } } }),
     });
-    const gemini = normalize(source, "gemini");
+    const gemini = normalizeSchema(source, "gemini");
     expect(JSON.stringify(gemini.schema)).not.toContain("$ref");
     expect(gemini.changes.some(({ what }) => what === "a recursive reference was cut")).toBe(true);
   });
 
   test("references into the properties work", () => {
     const source = object({ a: { type: "string", minLength: 2 }, b: { $ref: "#/properties/a" } });
-    expect(normalize(source, "gemini").schema["properties"]).toEqual({
+    expect(normalizeSchema(source, "gemini").schema["properties"]).toEqual({
       a: { type: "string", description: "(at least 2 characters)" },
       b: { type: "string", description: "(at least 2 characters)" },
     });
-    expect(normalize(source, "openai").schema).toMatchObject({
+    expect(normalizeSchema(source, "openai").schema).toMatchObject({
       properties: { b: { $ref: "#/$defs/a" } },
       $defs: { a: { type: "string", minLength: 2 } },
     });
@@ -297,7 +297,7 @@ describe("what each target gets", () => {
       },
       { definitions: { A: object({ x: { type: "string" } }) } },
     );
-    expect(normalize(source, "openai").schema).toEqual(
+    expect(normalizeSchema(source, "openai").schema).toEqual(
       object({
         p: {
           type: "object",
@@ -365,7 +365,7 @@ describe("hostile schemas", () => {
   test.each(cases)("%s", (_name, schema) => {
     const spent = cpuSince();
     for (const target of schemaTargets) {
-      const result = normalize(schema, target);
+      const result = normalizeSchema(schema, target);
       expect(checkSchema(result.schema, target)).toEqual([]);
       expect(JSON.stringify(result.schema).length).toBeLessThan(20_000_000);
       expect(result.changes.length).toBeLessThan(1100);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { checkSchema } from "../../src/schema/normalize/check-schema.ts";
-import { normalize, schemaTargets } from "../../src/schema/normalize.ts";
+import { normalizeSchema, schemaTargets } from "../../src/schema/normalize.ts";
 import { recordedSchemas } from "./corpus.ts";
 
 const sizeOf = (schema: JsonObject) => Buffer.byteLength(JSON.stringify(schema));
@@ -12,8 +12,8 @@ describe.each(schemaTargets)("%s", (target) => {
     expect(large.length).toBeGreaterThan(10);
     let fitting = 0;
     for (const schema of large) {
-      const whole = normalize(schema, target);
-      const small = normalize(schema, target, { maxBytes: 5000 });
+      const whole = normalizeSchema(schema, target);
+      const small = normalizeSchema(schema, target, { maxBytes: 5000 });
       expect(checkSchema(small.schema, target)).toEqual([]);
       expect(sizeOf(small.schema)).toBeLessThanOrEqual(sizeOf(whole.schema));
       const isFitting = sizeOf(small.schema) <= 5000;
@@ -38,8 +38,8 @@ const schema: JsonObject = {
 };
 
 test("descriptions are cut before depth is, and each cut is told with its place", () => {
-  expect(normalize(schema, "openai", { maxBytes: 5000 })).toEqual(normalize(schema, "openai"));
-  const shorter = normalize(schema, "openai", { maxBytes: 900 });
+  expect(normalizeSchema(schema, "openai", { maxBytes: 5000 })).toEqual(normalizeSchema(schema, "openai"));
+  const shorter = normalizeSchema(schema, "openai", { maxBytes: 900 });
   expect(shorter.changes).toEqual([
     { path: "/description", what: "cut to 200 characters for size" },
     { path: "/properties/filter/description", what: "cut to 200 characters for size" },
@@ -48,7 +48,7 @@ test("descriptions are cut before depth is, and each cut is told with its place"
       what: "cut to 200 characters for size",
     },
   ]);
-  const flat = normalize(schema, "openai", { maxBytes: 170 });
+  const flat = normalizeSchema(schema, "openai", { maxBytes: 170 });
   expect(flat.changes.map(({ path, what }) => `${path} ${what}`)).toContain(
     "/properties/filter/properties/by/properties left out for size",
   );
@@ -65,12 +65,12 @@ test("definitions nobody refers to any more go with what was cut", () => {
     },
     $defs: { c: { type: "object", properties: { name: { type: "string" } } } },
   };
-  const { schema: flat } = normalize(tree, "openai", { maxBytes: 120 });
+  const { schema: flat } = normalizeSchema(tree, "openai", { maxBytes: 120 });
   expect(flat).not.toHaveProperty("$defs");
 });
 
 test("closed objects keep their depth: one without properties would take nothing", () => {
-  const { schema: strict, changes } = normalize(schema, "openai-strict", { maxBytes: 100 });
+  const { schema: strict, changes } = normalizeSchema(schema, "openai-strict", { maxBytes: 100 });
   expect(JSON.stringify(strict)).toContain('"name"');
   expect(changes.at(-1)!.what).toMatch(/^still \d+ bytes/);
 });

@@ -1,7 +1,7 @@
 /** `callgate schema`: a JSON Schema as a provider takes it, and what was changed on the way. */
 import { buildCommand } from "@stricli/core";
 import { nearest } from "../../base/text.ts";
-import { findTarget, normalize, schemaTargets, type SchemaTarget } from "../../schema/normalize.ts";
+import { findTarget, normalizeSchema, schemaTargets, type SchemaTarget } from "../../schema/normalize.ts";
 import { runBatch } from "../batch.ts";
 import { toggle } from "../config/flags.ts";
 import { printJson, readInput, runCommand, UsageError } from "../io.ts";
@@ -23,13 +23,13 @@ async function schema(flags: Flags, file?: string): Promise<void> {
       `${file === undefined || file === "-" ? "stdin" : file} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
     );
   }
-  printJson(normalize(value, target));
+  printJson(normalizeSchema(value, target));
 }
 
 /** `{id, target, schema}`; the flag's target where the line names none. */
 function normalizeLine(line: Record<string, unknown>, target: SchemaTarget): object {
   if (!Object.hasOwn(line, "schema")) return { error: "the line has no 'schema'" };
-  return normalize(line["schema"], line["target"] === undefined ? target : toTarget(line["target"]));
+  return normalizeSchema(line["schema"], line["target"] === undefined ? target : toTarget(line["target"]));
 }
 
 function toTarget(name: unknown): SchemaTarget {

@@ -7,7 +7,7 @@ import { addToolSearch } from "../../registry/search.ts";
 import { describeDropped } from "../../session/notes.ts";
 import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
 import type { Approver } from "../../spec/stages.ts";
-import { normalize, schemaTargets } from "../../schema/normalize.ts";
+import { normalizeSchema, schemaTargets } from "../../schema/normalize.ts";
 import { loadCodec } from "../../model/provider-model.ts";
 import { isWireName } from "../../wire/codec.ts";
 import type { Config } from "../config/config.ts";
@@ -195,7 +195,7 @@ async function check(given: LintFlags): Promise<number> {
     .filter((spec): spec is FunctionSpec => spec.kind === "function");
   const rows = tools.flatMap((tool) =>
     schemaTargets.map((target) => {
-      const { schema, changes } = normalize(tool.parameters, target, size);
+      const { schema, changes } = normalizeSchema(tool.parameters, target, size);
       return { tool: tool.name, target, problems: checkSchema(schema, target), changes };
     }),
   );

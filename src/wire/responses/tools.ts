@@ -4,7 +4,7 @@
  * itself.
  */
 import { defined, type JsonObject } from "../../base/json.ts";
-import { normalize, type SchemaTarget } from "../../schema/normalize.ts";
+import { normalizeSchema, type SchemaTarget } from "../../schema/normalize.ts";
 import type {
   CallItem,
   CustomSpec,
@@ -101,7 +101,10 @@ function encodeMember(spec: Member, name: string, target: SchemaTarget, dropped:
   try {
     // This API reads a missing `strict` as true, so it is always sent.
     const strict = spec.strict ?? false;
-    const parameters = normalize(spec.parameters, strict && target === "openai" ? "openai-strict" : target).schema;
+    const parameters = normalizeSchema(
+      spec.parameters,
+      strict && target === "openai" ? "openai-strict" : target,
+    ).schema;
     return [
       defined({
         type: "function",
