@@ -7,7 +7,7 @@ import { version } from "./version.ts";
 /** From argv to a command. `--version` and `--help` are answered here, before anything is loaded. */
 async function main(argv: readonly string[]): Promise<void> {
   const [first, ...rest] = argv;
-  if (first === "--version" || first === "-V" || first === "version") return print(version);
+  if (first === "--version" || first === "-V" || first === "-v" || first === "version") return print(version);
   if (first === "--help" || first === "-h") return print(overview());
   if (first === "help") return rest.length === 0 ? print(overview()) : main([...rest, "--help"]);
   if (first === "completion") return complete(rest);

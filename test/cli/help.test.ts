@@ -118,5 +118,6 @@ test("help is found where people look for it", async () => {
   expect((await run(["help", "mcp", "add"])).stdout).toBe(asked.stdout);
   expect((await run(["help"])).stdout).toBe((await run(["--help"])).stdout);
   expect((await run(["gateway", "key"])).stdout).toBe((await run(["gateway", "key", "--help"])).stdout);
-  expect((await run(["version"])).stdout).toBe((await run(["--version"])).stdout);
+  const { stdout } = await run(["--version"]);
+  for (const word of ["version", "-V", "-v"]) expect((await run([word])).stdout).toBe(stdout);
 });
