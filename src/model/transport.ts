@@ -2,6 +2,7 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import type { Readable } from "node:stream";
 import { errorCode } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
 import { defaultAnswerLimits } from "../wire/limits.ts";
 
 /** Separate limits, because a slow model, a dead host and a stuck stream are different problems. */
@@ -75,7 +76,8 @@ export function createTransport(
   const targets = new WeakMap<URL, RequestOptions>();
   const toTarget = (url: URL): RequestOptions => {
     let target = targets.get(url);
-    if (!target) targets.set(url, (target = process.getBuiltinModule("node:url").urlToHttpOptions(url)));
+    if (!target)
+      targets.set(url, (target = { ...process.getBuiltinModule("node:url").urlToHttpOptions(url), method: "POST" }));
     return target;
   };
 
@@ -85,12 +87,8 @@ export function createTransport(
       const length = body.reduce((sum, piece) => sum + piece.length, 0);
       const send = (isSecond: boolean): Promise<HttpAnswer> =>
         new Promise((resolve, reject) => {
-          const outgoing = request({
-            ...toTarget(url),
-            method: "POST",
-            agent: isSecond ? false : agent,
-            headers: { ...headers, "content-length": length },
-          });
+          const own = { agent: isSecond ? false : agent, headers: extend(headers, { "content-length": length }) };
+          const outgoing = request(extend(toTarget(url), own));
           const clock = watch(outgoing, limits, signal, reject);
           let isAnswered = false;
           outgoing.on("error", (error: NodeJS.ErrnoException) => {

@@ -91,7 +91,7 @@ export function openAudit(options: AuditOptions): Audit {
         try {
           const { size } = fstatSync(fd);
           const known = size === own.size;
-          const tail = known ? { ...own, torn: 0 } : readTail(fd, size, path);
+          const tail = known ? { count: own.count, hash: own.hash, torn: 0 } : readTail(fd, size, path);
           if (tail.torn > 0) ftruncateSync(fd, size - tail.torn);
           const missing = known ? undefined : missingEntries(tail, readHead(headPath));
           // What was found on the way becomes part of the chain, and cannot be denied later.
