@@ -182,11 +182,14 @@ function toAsked({ id, name, input }: HostCall): Asked {
   return { id, name, kind: "function", arguments: text, askedAt: Date.now(), ...defined({ markerless }) };
 }
 
-/** The key under which a call is kept. Another input under the same id is another call and has another key. */
+/**
+ * The key under which a call is kept. Another input under the same id is another call and has another key, and
+ * so has the same call of another conversation: some servers number the calls of every answer from zero.
+ */
 function keyOf(engine: ToolHost, { id, name, input, thread = "" }: HostCall): string {
   const tool = engine.registry.find(name)?.name ?? name;
   return createHash("sha256")
-    .update(stableStringify([thread, id, tool, input]))
+    .update(stableStringify([engine.id, thread, id, tool, input]))
     .digest("hex");
 }
 
