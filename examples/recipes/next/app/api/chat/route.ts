@@ -25,5 +25,6 @@ export async function POST(request: Request) {
   if (!/^[\w-]{1,64}$/.test(id)) return new Response("no such chat", { status: 400 });
   const session = open.get(id) ?? openSession(id);
   open.set(id, session);
+  session.catch(() => open.delete(id)); // what failed is tried again by the next request
   return toUiResponse(await session, messages);
 }
