@@ -203,7 +203,9 @@ export function describeMistake(error: unknown, target: Target, path: string): s
 
 /** Stricli has seen another spelling of a flag, or else a slip is looked for. */
 function nearFlags({ input, corrections }: FlagNotFoundError, target: Target): readonly string[] {
-  const flags = "parameters" in target ? Object.keys(target.parameters.flags ?? {}).map(toKebab) : [];
+  // A group has the flags of the command that stands for it.
+  const command = "parameters" in target ? target : target.getDefaultCommand();
+  const flags = Object.keys(command?.parameters.flags ?? {}).map(toKebab);
   const found = corrections.length > 0 ? corrections : nearest(input, flags, 1);
   return near(input, found);
 }

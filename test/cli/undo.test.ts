@@ -130,7 +130,7 @@ test("a turn is found by its name from any folder; a folder that was named is th
   expect(JSON.parse((await undo("--redo", "--json")).stdout)).toMatchObject({ ok: true, turn, state: "kept" });
   expect(read("new.txt")).toBe("written\n");
   const unknown = await run(["undo", "nobody"], { cwd: other, env });
-  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("--cwd names its folder") });
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("--cwd names another folder") });
   rmSync(cwd, { recursive: true });
   expect(await undo()).toMatchObject({ code: 1, stderr: expect.stringContaining(`${cwd}, which is no longer there`) });
 });
