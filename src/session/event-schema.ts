@@ -1,12 +1,37 @@
 /** The events of a session as JSON Schema, field by field: what `exec --json` prints and listeners receive. */
 import type { JsonObject } from "../base/json.ts";
 import type { SessionEvent } from "./events.ts";
-import { any, boolean, count, definitions, list, number, object, oneOf, ref, string } from "./schema-parts.ts";
+import {
+  any,
+  type Always,
+  boolean,
+  count,
+  definitions,
+  list,
+  number,
+  object,
+  oneOf,
+  ref,
+  string,
+  type Sometimes,
+} from "./schema-parts.ts";
 
-type Fields = Readonly<Record<string, JsonObject>>;
+type EventOf<Type, Event = SessionEvent> = Event extends { readonly type: infer Own }
+  ? Type extends Own
+    ? Omit<Event, "type">
+    : never
+  : never;
 
-/** One row per event type: the fields it always has, and those it may have. The type requires a row for every event. */
-const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>> = {
+/** The fields an event always has, and those it may have. */
+type Row<Event> = keyof Sometimes<Event> extends never
+  ? readonly [Always<Event>]
+  : readonly [Always<Event>, Sometimes<Event>];
+
+/**
+ * One row per event type. Names, and whether a field may be missing, come from the types: the compiler refuses a
+ * table that says otherwise.
+ */
+const events: { readonly [Type in SessionEvent["type"]]: Row<EventOf<Type>> } = {
   "session.started": [
     { session_id: string, cwd: string, model: string },
     { wire: string, provider: string, base_url: string, version: string, resumed: boolean, parent: string },

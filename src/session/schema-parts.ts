@@ -1,6 +1,12 @@
 /** What events are made of, as JSON Schema definitions. They mirror base/content.ts and spec/{model,call,access,stages}.ts. */
 import { callErrorCodes } from "../base/error.ts";
 import type { JsonObject } from "../base/json.ts";
+import type { Access, Command, DeniedProgram, Denial, Grant } from "../spec/access.ts";
+import type { Asked, Ended, Ruling } from "../spec/call.ts";
+import type { StartedProgram } from "../spec/capability.ts";
+import type { Effect, EffectLine } from "../spec/effects.ts";
+import type { Usage } from "../spec/model.ts";
+import type { ApprovalRequest } from "../spec/stages.ts";
 
 export const string: JsonObject = { type: "string" };
 export const number: JsonObject = { type: "number" };
@@ -21,6 +27,24 @@ export function object(required: Readonly<Record<string, JsonObject>>, optional:
     required: Object.keys(required),
     additionalProperties: false,
   };
+}
+
+type IsAlways<T, Key extends keyof T> =
+  Partial<Pick<T, Key>> extends Pick<T, Key>
+    ? false
+    : undefined extends T[Key]
+      ? unknown extends T[Key]
+        ? true
+        : false // in JSON, a value that is undefined is a field that is missing
+      : true;
+/** The fields that every value of a type has. When the type gains or loses one, its schema no longer compiles. */
+export type Always<T> = { readonly [Key in keyof T as IsAlways<T, Key> extends true ? Key : never]: JsonObject };
+/** The fields that a value of the type may lack. */
+export type Sometimes<T> = { readonly [Key in keyof T as IsAlways<T, Key> extends true ? never : Key]-?: JsonObject };
+
+/** The schema of a type, field by field. */
+function objectOf<T>(required: Always<T>, optional: Sometimes<T>): JsonObject {
+  return object({ ...required }, { ...optional });
 }
 
 const kind = oneOf("function", "custom", "local_shell", "shell", "apply_patch", "tool_search");
@@ -62,17 +86,27 @@ const item = anyOf(
   object({ type: is("other"), wire: string, raw: { type: "object" } }),
 );
 
-const usage = object({ input: count, output: count }, { cached: count, cacheWritten: count, reasoning: count });
+const usage = objectOf<Usage>(
+  { input: count, output: count },
+  { cached: count, cacheWritten: count, reasoning: count },
+);
 
 const asked = { id: string, name: string, kind, arguments: string, askedAt: number };
 const askedMore = { namespace: string, untyped: boolean, markerless: boolean, parent: string };
 
-const command = object(
+const command = objectOf<Command>(
   {},
-  { argv: words, shell: string, dialect: oneOf("bash", "zsh", "powershell"), cwd: string, stays: boolean },
+  {
+    argv: words,
+    shell: string,
+    dialect: oneOf("bash", "zsh", "powershell"),
+    cwd: string,
+    typed: words,
+    stays: boolean,
+  },
 );
 
-const access = object(
+const access = objectOf<Access>(
   {},
   {
     read: words,
@@ -84,7 +118,7 @@ const access = object(
   },
 );
 
-const grant = object(
+const grant = objectOf<Grant>(
   {
     policy: oneOf("read-only", "workspace-write", "full-access"),
     confined: boolean,
@@ -93,10 +127,26 @@ const grant = object(
     mask: words,
     network: anyOf(oneOf("off", "on"), words),
   },
-  { writes: oneOf("direct", "held", "undoable") },
+  { writes: oneOf("direct", "held", "undoable"), patience: number, denied: list(ref("deniedProgram")) },
 );
 
-const ruling = object(
+const deniedProgram = objectOf<DeniedProgram>(
+  {
+    rule: string,
+    program: words,
+    words: list(
+      anyOf(
+        object({ oneOf: words }),
+        object({
+          options: list(object({ text: string, groups: list(object({ letters: string, names: words })) })),
+        }),
+      ),
+    ),
+  },
+  {},
+);
+
+const ruling = objectOf<Ruling>(
   {
     decision: oneOf("allow", "ask", "deny"),
     reason: string,
@@ -105,12 +155,12 @@ const ruling = object(
   { rule: string, ruleFile: string, commands: list(words) },
 );
 
-const denial = object(
+const denial = objectOf<Denial>(
   { what: oneOf("read", "write", "network", "command", "time"), reason: string },
   { target: string, rule: string, inferred: boolean, more: list(ref("denial")) },
 );
 
-const ended = object(
+const ended = objectOf<Ended>(
   { ...asked, ok: boolean, content: list(ref("part")), endedAt: number, durationMs: number },
   {
     ...askedMore,
@@ -138,7 +188,7 @@ const ended = object(
 
 const fileType = oneOf("file", "folder", "link", "pipe", "socket", "device");
 
-const effect = object(
+const effect = objectOf<Effect>(
   { path: string, kind: oneOf("added", "changed", "removed", "mode"), type: fileType },
   {
     typeBefore: fileType,
@@ -157,9 +207,12 @@ const effect = object(
   },
 );
 
-const effectLine = object({ mark: oneOf("-", "~", "+", "!", "git", "net"), text: string, paths: words });
+const effectLine = objectOf<EffectLine>(
+  { mark: oneOf("-", "~", "+", "!", "git", "net"), text: string, paths: words },
+  {},
+);
 
-const approvalRequest = object(
+const approvalRequest = objectOf<ApprovalRequest>(
   {
     call: object({ id: string, tool: string, input: any }),
     reason: string,
@@ -186,7 +239,7 @@ const approvalAnswer = anyOf(
 
 const progress = anyOf(string, object({}, { message: string, progress: number, total: number, data: any }));
 
-const startedProgram = object({ argv: words }, { refusedBy: string });
+const startedProgram = objectOf<StartedProgram>({ argv: words }, { refusedBy: string });
 
 /** By the name they are referred to. */
 export const definitions: JsonObject = {
@@ -194,9 +247,10 @@ export const definitions: JsonObject = {
   extra,
   item,
   usage,
-  asked: object(asked, askedMore),
+  asked: objectOf<Asked>(asked, askedMore),
   access,
   grant,
+  deniedProgram,
   ruling,
   denial,
   ended,

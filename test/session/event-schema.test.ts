@@ -10,6 +10,7 @@ import { toSchema } from "../../src/schema/schema.ts";
 import type { Approver } from "../../src/spec/stages.ts";
 import { createOfflineModel, createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { builtins } from "../../src/tools/index.ts";
+import { has } from "../needs.ts";
 
 const { validate } = toSchema(eventSchema);
 
@@ -132,6 +133,44 @@ async function playUndo(events: SessionEvent[]): Promise<void> {
   session.noteTakenBack({ type: "effects.redone", run: "s1" });
   await session.close();
 }
+
+test.skipIf(!has("script"))(
+  "events of a session with a deny rule, and of what is typed into a process, fit the schema (needs script)",
+  async () => {
+    const events: SessionEvent[] = [];
+    const engine = createEngine({
+      tools: builtins,
+      workspace: mkdtempSync(join(tmpdir(), "callgate-events-")),
+      approval: "on-request",
+      sandbox: "full-access",
+      gate: { rules: [{ command: "git push", decision: "deny" }] },
+      approver: { ask: async () => ({ answer: "once" }) },
+    });
+    const session = createSession({
+      id: "rules",
+      engine,
+      model: createScriptedModel([
+        { calls: [{ name: "shell_command", input: { command: "echo hello" } }] },
+        { calls: [{ name: "shell_command", input: { command: "git push" } }] },
+        { calls: [{ name: "exec_command", input: { cmd: "cat", tty: true, yield_time_ms: 300 } }] },
+        ({ input }) => {
+          const told = JSON.stringify(input.at(-1));
+          const id = Number(/running as session (\d+)/.exec(told)?.[1] ?? 0);
+          return { calls: [{ name: "write_stdin", input: { session_id: id, chars: "hello\n", yield_time_ms: 300 } }] };
+        },
+        { text: "Done." },
+      ]),
+      onEvent: (event) => events.push(event),
+    });
+    for await (const _event of session.send("go")) continue;
+    await session.close();
+    await engine.close();
+    const told = JSON.stringify(events);
+    expect(told).toContain('"denied":[{"rule"');
+    expect(told).toContain('"typed":["');
+    expect(await problemsOf(events)).toEqual([]);
+  },
+);
 
 test("every event of a session that does everything fits the schema, and every type is seen", async () => {
   const events = await playAll();
