@@ -21,12 +21,24 @@ const steps = {
     await step("package (types alone)", process.execPath, ["scripts/package-types.mjs"]);
   },
   // Counts, not times: nothing here depends on how busy the machine is.
-  guard: () => step("nothing is dearer than it was", process.execPath, ["scripts/bench.mjs", "guard"]),
-  conformance: () => step("MCP conformance", process.execPath, ["scripts/mcp-conformance.mjs"]),
+  guard: () =>
+    step("nothing is dearer than it was", process.execPath, ["scripts/bench.mjs", "guard"], { beside: true }),
+  conformance: () => step("MCP conformance", process.execPath, ["scripts/mcp-conformance.mjs"], { beside: true }),
   tests: () => step("tests", bin("vitest"), ["run"], { show: true }),
 };
 
 const wanted = process.argv.slice(2);
-for (const [name, run] of Object.entries(steps)) {
-  if (wanted.length === 0 || wanted.includes(name)) await run();
-}
+const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
+/** Those on one line run side by side: they only look at what was built, each with one core at most. */
+const order = [
+  ["types"],
+  ["format"],
+  ["lint"],
+  ["spelling"],
+  ["unused"],
+  ["build"],
+  ["package"],
+  ["guard", "conformance"],
+  ["tests"],
+];
+for (const names of order) await Promise.all(names.filter(isWanted).map((name) => steps[name]()));

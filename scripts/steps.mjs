@@ -1,12 +1,14 @@
 // One line per step, with its time; the output of a step is shown only when it fails.
 import { spawn } from "node:child_process";
 
-export async function step(title, command, args, { env, show = false } = {}) {
+/** `beside`: other steps run at the same time, so its line is written when it is over. */
+export async function step(title, command, args, { env, show = false, beside = false } = {}) {
   const started = Date.now();
-  process.stderr.write(`  ${title} …`);
+  if (!beside) process.stderr.write(`  ${title} …`);
   const { code, output } = await run(command, args, env, show);
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
-  process.stderr.write(`${show ? `  ${title}` : ""} ${code === 0 ? "ok" : "FAILED"} (${seconds} s)\n`);
+  const named = show ? `  ${title}` : beside ? `  ${title} …` : "";
+  process.stderr.write(`${named} ${code === 0 ? "ok" : "FAILED"} (${seconds} s)\n`);
   if (code !== 0) {
     if (!show) process.stderr.write(output);
     process.exit(1);
