@@ -90,13 +90,13 @@ static void remove_stale(void) {
 }
 
 /*
- * Moves us, who have one thread, to this group. Version 1 takes a thread that moves itself at once; for a process by
- * its number the kernel first waits until no process anywhere is being made, which takes milliseconds.
+ * Moves this process, which has one thread, to the group. In version 1 a thread can move itself at once. If a process
+ * is named by its number, the kernel first waits until no fork is under way on the machine, which takes milliseconds.
  */
 static bool move_to(const char *folder) {
   char pid[32];
   snprintf(pid, sizeof pid, "%d", getpid());
-  return threads_move && put(folder, "tasks", "0") ? true : put(folder, "cgroup.procs", pid);
+  return (threads_move && put(folder, "tasks", "0")) || put(folder, "cgroup.procs", pid);
 }
 
 /* Whether we are in a group of our own from now on; tried once. */

@@ -42,7 +42,7 @@ async function loadCommand(name: string, given: readonly string[] = []) {
     scanner: {
       caseStyle: "allow-kebab-for-camel",
       allowArgumentEscapeSequence: true,
-      // Stricli measures each flag against its own two, which takes longer than reading it. Help does this, for mistakes only.
+      // Stricli compares every flag with its own by edit distance, which takes longer than reading it. Our help looks for slips, and only after a mistake.
       distanceOptions: { threshold: 0, weights: { insertion: 1, deletion: 1, substitution: 1, transposition: 1 } },
     },
     localization: {

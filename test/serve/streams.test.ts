@@ -23,7 +23,7 @@ function counted(service: Service, ends: Set<object>): Service {
   });
 }
 
-test("a stream whose client has gone is forgotten", async () => {
+async function newService() {
   const folder = newFolder();
   const tokens = openTokenFile();
   const service = await createService({
@@ -34,6 +34,11 @@ test("a stream whose client has gone is forgotten", async () => {
     version: "0.0.0",
     model: "none",
   });
+  return { service, tokens };
+}
+
+test("a stream whose client has gone is forgotten", async () => {
+  const { service, tokens } = await newService();
   const ends = new Set<object>();
   const serving = await startServing({ service: counted(service, ends) });
   onTestFinished(serving.close);
@@ -53,16 +58,7 @@ test("a stream whose client has gone is forgotten", async () => {
 });
 
 test("and one that still runs ends with the service", async () => {
-  const folder = newFolder();
-  const tokens = openTokenFile();
-  const service = await createService({
-    store: createFileStore({ folder, ownTenant: "main" }),
-    tokens,
-    checkSettings: async (_tenant, settings) => ({ cwd: folder, settings }),
-    look: { tools: async () => [], rules: async () => [], checkPolicy: async () => ({ decision: "ask" }) },
-    version: "0.0.0",
-    model: "none",
-  });
+  const { service } = await newService();
   const ended: string[] = [];
   service.onStop(() => void ended.push("running"));
   const forget = service.onStop(() => void ended.push("gone"));

@@ -90,7 +90,7 @@ async function askPerson(flags: InitFlags): Promise<Config | typeof nobody | und
   return toConfig(provider, model, url);
 }
 
-/** Stands for no provider. None has this name. */
+/** The choice to go on without a provider. No provider has this name. */
 const nobody = "\0nobody";
 const localAddress = "http://127.0.0.1:8080/v1";
 /** Stands for a name that is typed in. No model has this name. */

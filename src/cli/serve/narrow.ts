@@ -8,7 +8,7 @@ import type { Config } from "../config/config.ts";
 
 const risks = ["harmless", "other", "dangerous", "escalation"] as const satisfies readonly Risk[];
 
-/** Whether no call passes, or is asked about, that the service's own mode would ask about or refuse. */
+/** Whether this mode is at least as strict for every kind of call: it never allows what the service's own mode asks about or refuses. */
 export function isNoLooser(asked: ApprovalMode, { approval, sandbox }: PolicySettings): boolean {
   return risks.every((risk) =>
     [true, false].every((confines) => {

@@ -58,7 +58,7 @@ function encode(text: string, scratch: Scratch): Uint8Array {
 
 function contentOf(data: string | Uint8Array): Content {
   if (typeof data !== "string") return { bytes: data };
-  // Half a character is written as the sign for that, so it is another text that can be read there.
+  // Half of a surrogate pair is written as U+FFFD, so the file then holds another text than the one that was given.
   return data.isWellFormed() ? { text: data } : { bytes: Buffer.from(data) };
 }
 

@@ -157,7 +157,7 @@ export interface Child {
   isWaiting(): Promise<boolean>;
 }
 
-/** The same with what its result says of it besides. */
+/** How a command ended, with what only its result reports. */
 export interface ChildEnd extends Ending, Pick<ExecResult, "heldOpen" | "usage"> {}
 
 /**
