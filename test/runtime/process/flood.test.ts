@@ -4,6 +4,7 @@ import type { Grant } from "../../../src/spec/access.ts";
 import { createExec } from "../../../src/runtime/exec.ts";
 import { createProcesses } from "../../../src/runtime/processes.ts";
 import type { Child, Confined, OutputStream, Sink } from "../../../src/runtime/process/child.ts";
+import { has } from "../../needs.ts";
 import { launchers, unconfined } from "./spawners.ts";
 
 const open: Grant = { policy: "full-access", confined: false, write: ["/"], protect: [], mask: [], network: "on" };
@@ -132,7 +133,7 @@ describe.each(launchers)("the output of a flood through $name is whole and in or
     expect(heard.at.stdout).toBeGreaterThan(100_000);
   });
 
-  test("on a terminal", async () => {
+  test.skipIf(launcher === "off" && !has("script"))("on a terminal (needs script)", async () => {
     const heard = listen({}, "\r\n");
     const { ended } = await run(seq(0, 500_000), heard, { tty: { columns: 80, rows: 24 } });
     expect((await ended).exitCode).toBe(0);
